@@ -1,0 +1,3 @@
+//! Model Context Protocol transports: stdio and Streamable HTTP.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! Scenario tests, one module per subject.

@@ -1,0 +1,3 @@
+//! Build, check, fuzz, benchmark and release tasks.
+
+fn main() {}
