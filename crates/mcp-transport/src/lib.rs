@@ -1,3 +1,18 @@
 //! Model Context Protocol transports: stdio and Streamable HTTP.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(any(feature = "stdio", feature = "http")), expect(unused, reason = "nothing to carry"))]
+
+mod error;
+mod exit;
+#[cfg(feature = "http")]
+pub mod http;
+mod received;
+#[cfg(feature = "stdio")]
+pub mod stdio;
+mod untrusted;
+
+pub use error::{Error, ErrorKind, Limit, SpawnFailure};
+pub use exit::ProcessExit;
+pub use received::Received;
+pub use untrusted::Untrusted;

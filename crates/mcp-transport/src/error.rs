@@ -1,0 +1,323 @@
+//! The error both transports return: an opaque value with a kind, typed facts and the lower error as its source.
+//!
+//! Text that a peer wrote (a response body, a standard-error tail) is kept apart from our own message. What
+//! `Display` shows of it is cut to 2 KiB and escaped by [`Untrusted`](crate::Untrusted); the accessors give it raw.
+//! Header values, environment values and session ids never get in here.
+
+use std::{borrow::Cow, error, fmt, sync::Arc, time::Duration};
+
+use mcp_jsonrpc::ErrorObject;
+
+use crate::{Untrusted, exit::ProcessExit};
+
+/// How many bytes of a standard-error tail `Display` shows. Two screens; the whole tail is in
+/// [`Error::stderr_tail`].
+const SHOWN_TAIL_BYTES: usize = 2048;
+
+/// Why a transport operation did not succeed.
+///
+/// Cheap to clone, because the end of a connection fails every call that is pending on it.
+#[derive(Clone)]
+pub struct Error {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: Cow<'static, str>,
+    source: Option<Arc<dyn error::Error + Send + Sync>>,
+    outcome_unknown: bool,
+    limit: Option<Limit>,
+    status: Option<u16>,
+    body_error: Option<Box<ErrorObject>>,
+    www_authenticate: Vec<String>,
+    retry_after: Option<Duration>,
+    exit: Option<ProcessExit>,
+    stderr_tail: Option<Arc<str>>,
+}
+
+/// What happened, in the words a caller decides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The connection is over: the peer ended it, its process died, or this side closed it.
+    Closed,
+    /// The peer could not be reached; no byte of a request left this machine.
+    Connect,
+    /// The connection broke while an exchange was under way.
+    ConnectionLost,
+    /// A configured limit was hit; [`Error::limit`] says which.
+    LimitExceeded,
+    /// The caller asked for something that cannot be done (bad URL, message with a newline, no runtime).
+    Misuse,
+    /// The peer broke the protocol.
+    PeerMisbehaved,
+    /// The server no longer knows the session (HTTP 404 on a request that carried a session id).
+    SessionLost,
+    /// The server process could not be started.
+    Spawn(SpawnFailure),
+    /// The server answered with an HTTP status that is no success; [`Error::status`] has it.
+    Status,
+    /// A configured time ran out.
+    Timeout,
+    /// The server asks for credentials or refuses the ones given (HTTP 401 or 403).
+    Unauthorized,
+}
+
+/// Why a server process could not be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SpawnFailure {
+    /// The file exists and may be executed, but the system cannot run it: no binary for this machine and no `#!` line.
+    NotExecutable,
+    /// No such file, or no such name on the child's `PATH`.
+    NotFound,
+    /// Some other reason of the operating system, for example too many processes or open files.
+    Os,
+    /// The file exists but must not be executed by this user.
+    PermissionDenied,
+    /// The working directory does not exist or cannot be entered.
+    WorkingDirectory,
+}
+
+/// The limit behind an [`ErrorKind::LimitExceeded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Limit {
+    /// The name of the configuration field, with its unit, for example `max_line_bytes`.
+    pub name: &'static str,
+    /// Its value at the time.
+    pub value: u64,
+}
+
+impl Limit {
+    /// A limit by its configuration field's name and value.
+    pub const fn new(name: &'static str, value: u64) -> Self {
+        Self { name, value }
+    }
+}
+
+impl Error {
+    /// What happened.
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// Whether bytes of the request may have reached the peer, so that nobody knows whether it was carried out.
+    ///
+    /// `false` says that no byte of it was handed to the operating system: sending it again is safe.
+    pub fn outcome_unknown(&self) -> bool {
+        self.inner.outcome_unknown
+    }
+
+    /// The limit that was hit.
+    pub fn limit(&self) -> Option<Limit> {
+        self.inner.limit
+    }
+
+    /// The HTTP status of the answer, where there was one.
+    pub fn status(&self) -> Option<u16> {
+        self.inner.status
+    }
+
+    /// The JSON-RPC error object in the body of an answer whose status is no success and that has no request id to be
+    /// handed over as a message.
+    pub fn body_error(&self) -> Option<&ErrorObject> {
+        self.inner.body_error.as_deref()
+    }
+
+    /// The `WWW-Authenticate` values of a 401 or 403, as received. Untrusted.
+    pub fn www_authenticate(&self) -> &[String] {
+        &self.inner.www_authenticate
+    }
+
+    /// The `Retry-After` of the answer, where it had one.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.inner.retry_after
+    }
+
+    /// How the server process ended, where it did and was ours.
+    pub fn exit(&self) -> Option<ProcessExit> {
+        self.inner.exit
+    }
+
+    /// The last bytes the server process wrote to standard error, invalid UTF-8 replaced. Untrusted: show it through
+    /// [`Untrusted`].
+    pub fn stderr_tail(&self) -> Option<&str> {
+        self.inner.stderr_tail.as_deref()
+    }
+}
+
+// Some of these serve one transport only, and each can be compiled without the other.
+#[cfg_attr(
+    not(all(feature = "stdio", feature = "http")),
+    expect(dead_code, reason = "the other transport uses the rest")
+)]
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                kind,
+                message: message.into(),
+                source: None,
+                outcome_unknown: false,
+                limit: None,
+                status: None,
+                body_error: None,
+                www_authenticate: Vec::new(),
+                retry_after: None,
+                exit: None,
+                stderr_tail: None,
+            }),
+        }
+    }
+
+    /// A [`ErrorKind::LimitExceeded`] with its limit; the message holds the numbers.
+    pub(crate) fn limit_exceeded(
+        name: &'static str,
+        value: u64,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let mut error = Self::new(ErrorKind::LimitExceeded, message);
+        error.change().limit = Some(Limit::new(name, value));
+        error
+    }
+
+    pub(crate) fn with_source(
+        mut self,
+        source: impl Into<Box<dyn error::Error + Send + Sync + 'static>>,
+    ) -> Self {
+        self.change().source = Some(Arc::from(source.into()));
+        self
+    }
+
+    pub(crate) fn with_outcome_unknown(mut self, outcome_unknown: bool) -> Self {
+        self.change().outcome_unknown = outcome_unknown;
+        self
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.change().status = Some(status);
+        self
+    }
+
+    pub(crate) fn with_body_error(mut self, error: ErrorObject) -> Self {
+        self.change().body_error = Some(Box::new(error));
+        self
+    }
+
+    pub(crate) fn with_www_authenticate(mut self, challenges: Vec<String>) -> Self {
+        self.change().www_authenticate = challenges;
+        self
+    }
+
+    pub(crate) fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.change().retry_after = Some(wait);
+        self
+    }
+
+    pub(crate) fn with_exit(mut self, exit: ProcessExit) -> Self {
+        self.change().exit = Some(exit);
+        self
+    }
+
+    pub(crate) fn with_stderr_tail(mut self, tail: Arc<str>) -> Self {
+        self.change().stderr_tail = Some(tail);
+        self
+    }
+
+    fn change(&mut self) -> &mut Inner {
+        Arc::make_mut(&mut self.inner)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)?;
+        if let Some(exit) = self.inner.exit {
+            write!(f, ", process ended with {exit}")?;
+        }
+        match self.inner.stderr_tail.as_deref().map(str::trim_end) {
+            None | Some("") => Ok(()),
+            Some(tail) => write!(f, "; its standard error ends with: {}", Untrusted::last(tail, SHOWN_TAIL_BYTES)),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.inner;
+        let mut out = f.debug_struct("Error");
+        out.field("kind", &inner.kind).field("message", &inner.message);
+        if inner.outcome_unknown {
+            out.field("outcome_unknown", &true);
+        }
+        if let Some(limit) = &inner.limit {
+            out.field("limit", limit);
+        }
+        if let Some(status) = &inner.status {
+            out.field("status", status);
+        }
+        if let Some(exit) = &inner.exit {
+            out.field("exit", exit);
+        }
+        if let Some(tail) = &inner.stderr_tail {
+            out.field("stderr_tail", &format_args!("\"{}\"", Untrusted::last(tail, SHOWN_TAIL_BYTES)));
+        }
+        if let Some(source) = &inner.source {
+            out.field("source", source);
+        }
+        out.finish()
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.inner.source.as_deref().map(|source| source as &(dyn error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn display_shows_exit_and_an_escaped_tail() {
+        // protocol:T-06, auth:SEC-15
+        let error = Error::new(ErrorKind::Closed, "server closed the connection")
+            .with_exit(ProcessExit::from_code(3))
+            .with_stderr_tail(Arc::from("no such \u{1b}[31mdatabase\n"));
+        assert_eq!(
+            error.to_string(),
+            "server closed the connection, process ended with exit code 3; its standard error ends with: \
+             no such \\u{1b}[31mdatabase"
+        );
+        assert_eq!(error.exit(), Some(ProcessExit::from_code(3)));
+    }
+
+    #[test]
+    fn display_of_a_long_tail_keeps_its_end() {
+        let tail = format!("{}END", "x".repeat(10_000));
+        let shown = Error::new(ErrorKind::Closed, "m").with_stderr_tail(Arc::from(tail)).to_string();
+        assert!(shown.ends_with("END"));
+        assert!(shown.len() < SHOWN_TAIL_BYTES + 100, "{}", shown.len());
+    }
+
+    #[test]
+    fn a_changed_clone_leaves_the_original() {
+        let error = Error::new(ErrorKind::Closed, "m");
+        let changed = error.clone().with_outcome_unknown(true);
+        assert!(changed.outcome_unknown());
+        assert!(!error.outcome_unknown());
+    }
+
+    #[test]
+    fn the_source_is_reachable_and_not_repeated() {
+        let error = Error::new(ErrorKind::Connect, "m").with_source(std::io::Error::other("deep"));
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("deep"));
+        assert_eq!(error.to_string(), "m");
+    }
+}

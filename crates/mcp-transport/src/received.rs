@@ -1,0 +1,58 @@
+//! What a transport hands over for each thing the peer sent.
+
+use std::borrow::Cow;
+
+use mcp_jsonrpc::{DecodeError, Incoming};
+
+/// One thing the peer sent, its envelope already decoded, so that nobody above decodes it again.
+///
+/// Neither [`Invalid`](Self::Invalid) nor [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
+/// counts them, fails the request that [`DecodeError::id`] names if there is one, and goes on.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Received<'a> {
+    /// A well-formed envelope, or a batch of them; whether the negotiated revision allows batches is the owner's business.
+    Message(Incoming<'a>),
+    /// Bytes that are no JSON-RPC envelope: log noise on standard output, broken JSON, invalid UTF-8.
+    #[non_exhaustive]
+    Invalid {
+        /// What is wrong, with the request id where one could be recovered.
+        error: DecodeError,
+        /// The beginning of it, invalid UTF-8 replaced, cut to the configured number of bytes. Untrusted: show it through
+        /// [`Untrusted`](crate::Untrusted).
+        excerpt: Cow<'a, str>,
+    },
+    /// A message above the size limit. It was dropped whole while it was read, and nothing in it was looked at.
+    #[non_exhaustive]
+    Oversized {
+        /// How long it was, without its terminator.
+        bytes: u64,
+    },
+}
+
+/// The first `max_bytes` of `bytes` as text; borrows where they are valid UTF-8.
+pub(crate) fn excerpt(bytes: &[u8], max_bytes: usize) -> Cow<'_, str> {
+    let mut cut = max_bytes.min(bytes.len());
+    // A character that the cut falls into would show as a replacement character the peer did not send.
+    while cut < bytes.len() && cut > 0 && bytes.get(cut).is_some_and(|byte| byte & 0xC0 == 0x80) {
+        cut -= 1;
+    }
+    String::from_utf8_lossy(bytes.get(..cut).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpt_is_cut_on_a_character_boundary() {
+        let check = |bytes: &[u8], max, expected: &str| assert_eq!(excerpt(bytes, max), expected);
+        check(b"abc", 10, "abc");
+        check(b"abc", 2, "ab");
+        check("aé".as_bytes(), 2, "a");
+        check("aé".as_bytes(), 3, "aé");
+        check(b"a\xffb", 10, "a\u{fffd}b");
+        check(b"", 0, "");
+        check(b"\x80\x80\x80", 1, "");
+    }
+}
