@@ -1,0 +1,123 @@
+//! One request of ours from the moment it is asked for to the one outcome it has.
+//!
+//! ```text
+//!   call() ──> Queued ──dispatched──> InFlight ──response────────────> ended: result or error object
+//!                │                        ├──deadline passed─────────> ended: Timeout,   notice on the wire
+//!                │                        ├──cancel()────────────────> ended: Cancelled, notice on the wire
+//!                │                        └──connection closed───────> ended: Closed
+//!                ├──cancel(), deadline────> ended, nothing was ever sent
+//!                └──forget()──────────────> gone without an event (the driver already knows why)
+//! ```
+//!
+//! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
+//! reported as a diagnostic.
+
+use std::time::{Duration, Instant};
+
+use mcp_jsonrpc::RequestId;
+use serde_json::{Map, Value};
+
+/// Names one call of the application for the life of the connection. It is not the JSON-RPC id: one call may take
+/// several requests on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub(crate) u64);
+
+/// How long a call may take and what rides along with it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// How long to wait for the answer. Default 60 s. Any `Duration` works; one that overflows the clock means
+    /// "never".
+    pub timeout: Duration,
+    /// Whether each progress notification starts `timeout` anew. Default: no.
+    pub reset_on_progress: bool,
+    /// The hard end, whatever progress says. Default 30 minutes. Only felt where `reset_on_progress` is set or
+    /// `timeout` is longer.
+    pub max_total: Duration,
+    /// Whether to ask for progress (`_meta.progressToken`). Default: no.
+    pub progress: bool,
+    /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
+    /// of the envelope) win over these. Default: none.
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl Default for CallOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(60),
+            reset_on_progress: false,
+            max_total: Duration::from_secs(30 * 60),
+            progress: false,
+            meta: None,
+        }
+    }
+}
+
+impl CallOptions {
+    /// The defaults with another timeout.
+    pub fn with_timeout(timeout: Duration) -> Self {
+        Self { timeout, ..Self::default() }
+    }
+}
+
+/// What the table of calls knows about one of them.
+#[derive(Debug)]
+pub(crate) struct CallState {
+    pub(crate) kind: CallKind,
+    /// The id of the request on the wire now.
+    pub(crate) wire_id: RequestId,
+    pub(crate) dispatched: bool,
+    pub(crate) timeout: Duration,
+    pub(crate) reset_on_progress: bool,
+    pub(crate) progress: Option<LastProgress>,
+    /// When the call ends by itself; `None` = the clock cannot express it.
+    pub(crate) deadline: Option<Instant>,
+    /// `deadline` never moves past this.
+    pub(crate) hard_deadline: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallKind {
+    /// `initialize`: never cancelled on the wire; its answer opens the connection.
+    Initialize,
+    Ordinary,
+}
+
+/// The value of the newest progress, so that one that does not increase can be dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastProgress(pub(crate) Option<f64>);
+
+impl CallState {
+    pub(crate) fn new(kind: CallKind, wire_id: RequestId, now: Instant, options: &CallOptions) -> Self {
+        let hard_deadline = now.checked_add(options.max_total.max(options.timeout_floor()));
+        Self {
+            kind,
+            wire_id,
+            dispatched: false,
+            timeout: options.timeout,
+            reset_on_progress: options.reset_on_progress,
+            progress: options.progress.then_some(LastProgress(None)),
+            deadline: earliest(now.checked_add(options.timeout), hard_deadline),
+            hard_deadline,
+        }
+    }
+
+    /// The new deadline after progress at `now`.
+    pub(crate) fn renewed_deadline(&self, now: Instant) -> Option<Instant> {
+        earliest(now.checked_add(self.timeout), self.hard_deadline)
+    }
+}
+
+impl CallOptions {
+    /// Without renewal the timeout itself is the hard end: a caller who asks for two hours gets two hours.
+    fn timeout_floor(&self) -> Duration {
+        if self.reset_on_progress { Duration::ZERO } else { self.timeout }
+    }
+}
+
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,109 @@
+//! What a connection is told before it starts: who we are, what we offer, how long we wait.
+
+use std::time::Duration;
+
+use mcp_jsonrpc::DecodeLimits;
+use mcp_model::{ClientCapabilities, Implementation, Root};
+
+/// Everything the application decides about one connection before it starts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// Name and version sent as `clientInfo`.
+    pub client_info: Implementation,
+    /// Which elicitation modes are served. Default: none, and the capability is not declared.
+    pub elicitation: ElicitationSupport,
+    /// The roots offered to the server. `None` (the default): the capability is not declared and `roots/list` is
+    /// answered with "method not found". `Some`: declared with `listChanged`, and each change is announced.
+    pub roots: Option<Vec<Root>>,
+    /// Whether an application handler answers `sampling/createMessage`. Default: no.
+    pub sampling: bool,
+    /// How long `initialize` may take, including its retry with another version. Default 60 s, the request timeout
+    /// most clients use; a package runner that downloads the server first needs it.
+    pub initialize_timeout: Duration,
+    /// How long a question from the server may stay open before it is answered for the user: `cancel` for an
+    /// elicitation, an error for anything else. Default 180 s.
+    pub server_request_timeout: Duration,
+    /// Bounds on what the peer can make us hold.
+    pub limits: Limits,
+    /// Bounds on a single message.
+    pub decode: DecodeLimits,
+}
+
+impl Config {
+    /// A configuration with the defaults above.
+    pub fn new(client_info: Implementation) -> Self {
+        Self {
+            client_info,
+            elicitation: ElicitationSupport::default(),
+            roots: None,
+            sampling: false,
+            initialize_timeout: Duration::from_secs(60),
+            server_request_timeout: Duration::from_secs(180),
+            limits: Limits::default(),
+            decode: DecodeLimits::default(),
+        }
+    }
+
+    /// The capabilities that follow from the features switched on, as the newest legacy revision writes them.
+    pub(crate) fn capabilities(&self) -> ClientCapabilities {
+        let mut capabilities = ClientCapabilities::default();
+        if self.elicitation.any() {
+            capabilities = capabilities.with_elicitation(self.elicitation.form, self.elicitation.url);
+        }
+        if self.roots.is_some() {
+            capabilities = capabilities.with_roots(true);
+        }
+        if self.sampling {
+            capabilities = capabilities.with_sampling();
+        }
+        capabilities
+    }
+}
+
+/// Which elicitation modes the application serves. Declaring the capability promises at least one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ElicitationSupport {
+    /// Questions with a form, answered in band.
+    pub form: bool,
+    /// Links that the user opens outside of the client.
+    pub url: bool,
+}
+
+impl ElicitationSupport {
+    /// Both modes.
+    pub const fn all() -> Self {
+        Self { form: true, url: true }
+    }
+
+    /// Form questions only.
+    pub const fn form() -> Self {
+        Self { form: true, url: false }
+    }
+
+    pub(crate) const fn any(self) -> bool {
+        self.form || self.url
+    }
+}
+
+/// Bounds on what a connection holds at once.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls waiting for their answer. Default 4,096: far above what one server is asked in practice, and small
+    /// enough that a server that never answers costs at most a few megabytes. At the limit a new call is refused
+    /// with [`Misuse::TooManyCalls`](crate::Misuse::TooManyCalls).
+    pub max_calls: usize,
+    /// Requests of the server waiting for our answer. Default 64. At the limit a further request is answered with
+    /// an internal error that names the limit, and nothing is shown to the user.
+    pub max_server_requests: usize,
+    /// Bytes of peer text kept in a diagnostic. Default 256; longer text is cut with an ellipsis.
+    pub max_excerpt_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_calls: 4096, max_server_requests: 64, max_excerpt_bytes: 256 }
+    }
+}

@@ -1,0 +1,373 @@
+//! The client side of one MCP connection as a state machine.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_jsonrpc::{InFlight, RawJson, Removed, RequestId};
+use mcp_model::{ProtocolVersion, Root};
+
+use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::config::Config;
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::envelope::{self, Params};
+use crate::error::{CallError, Misuse};
+use crate::event::{EndReason, Event, ServerRequestId};
+use crate::gate;
+use crate::phase::{Phase, ServerFacts};
+use crate::server_requests::ServerRequests;
+use crate::transmit::{Transmit, TransmitKind};
+
+/// The client side of one MCP connection: lifecycle, correlation, deadlines, progress, cancellation and the
+/// questions of the server.
+///
+/// It does no I/O and reads no clock. The driver feeds it with `handle_*`, commands it with [`start`](Self::start),
+/// [`call`](Self::call), [`cancel`](Self::cancel), [`answer`](Self::answer) and the like, and after *any* of these
+/// drains it in this order until each is empty:
+///
+/// 1. [`poll_transmit`](Self::poll_transmit): messages to send,
+/// 2. [`poll_event`](Self::poll_event): what happened,
+/// 3. [`poll_timeout`](Self::poll_timeout): when to call [`handle_timeout`](Self::handle_timeout) at the latest.
+///
+/// Input from the peer never fails and never panics: what is wrong with it comes out as an event. Commands are
+/// refused with [`Misuse`] and then have changed nothing. The queues are bounded by what one input can cause,
+/// because the driver drains after each.
+#[derive(Debug)]
+pub struct Connection {
+    pub(crate) config: Config,
+    pub(crate) phase: Phase,
+    pub(crate) calls: HashMap<CallId, CallState>,
+    pub(crate) wire: InFlight<CallId>,
+    pub(crate) timers: BTreeSet<(Instant, Timer)>,
+    pub(crate) server_requests: ServerRequests,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+    next_call: u64,
+    scratch: Vec<u8>,
+    roots: Vec<Root>,
+}
+
+/// What a deadline belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Timer {
+    Call(CallId),
+    ServerRequest(ServerRequestId),
+}
+
+impl Connection {
+    /// A connection that has not said anything yet.
+    pub fn new(config: Config) -> Self {
+        Self {
+            phase: Phase::Idle,
+            calls: HashMap::new(),
+            wire: InFlight::new(config.limits.max_calls),
+            timers: BTreeSet::new(),
+            server_requests: ServerRequests::new(config.limits.max_server_requests),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            next_call: 0,
+            scratch: Vec::new(),
+            roots: config.roots.clone().unwrap_or_default(),
+            config,
+        }
+    }
+
+    /// Begins the handshake: queues `initialize`. The returned call ends with the server's `InitializeResult`;
+    /// [`Event::Ready`] follows once `notifications/initialized` was delivered.
+    pub fn start(&mut self, now: Instant) -> Result<CallId, Misuse> {
+        match self.phase {
+            Phase::Idle => {}
+            Phase::Closed => return Err(Misuse::Closed),
+            _ => return Err(Misuse::Started),
+        }
+        let call = self.next_call_id();
+        self.send_initialize(now, call, ProtocolVersion::LATEST_LEGACY)?;
+        self.phase = Phase::Initializing { renegotiated: false };
+        Ok(call)
+    }
+
+    /// Sends a request. The returned call ends with exactly one [`Event::CallEnded`].
+    ///
+    /// `params` is the text of a JSON object without `_meta` (that goes into [`CallOptions::meta`]), or `None`.
+    pub fn call(
+        &mut self,
+        now: Instant,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<CallId, Misuse> {
+        let server = self.ready()?;
+        gate::check(method, server.protocol_version, &server.capabilities)?;
+        let call = self.next_call_id();
+        self.send_request(now, call, method, params.map(RawJson::as_str), CallKind::Ordinary, options)?;
+        Ok(call)
+    }
+
+    /// Sends a notification. Nothing comes back.
+    pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
+        self.ready()?;
+        self.queue_notification(method, params.map(RawJson::as_str), None)
+    }
+
+    /// Replaces the offered roots and tells the server if they differ. Needs roots to have been offered at start.
+    pub fn set_roots(&mut self, roots: Vec<Root>) -> Result<(), Misuse> {
+        if self.config.roots.is_none() {
+            return Err(Misuse::NotDeclaredByClient { capability: "roots" });
+        }
+        if matches!(self.phase, Phase::Closed) {
+            return Err(Misuse::Closed);
+        }
+        if roots == self.roots {
+            return Ok(());
+        }
+        self.roots = roots;
+        // Before the handshake is over nothing else may be sent; the server has not asked for the old roots either.
+        if matches!(self.phase, Phase::Ready { .. }) {
+            self.queue_notification("notifications/roots/list_changed", None, None)?;
+        }
+        Ok(())
+    }
+
+    /// The roots offered now.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Ends a call for the application. If the request may have left, the server is told, except for `initialize`,
+    /// which must not be cancelled. A call that is over already is left alone.
+    pub fn cancel(&mut self, call: CallId, reason: Option<&str>) {
+        let Some(state) = self.remove_call(call) else { return };
+        let dispatched = state.dispatched;
+        self.withdraw(&state, reason);
+        self.end_call(call, &state, Err(CallError::Cancelled { dispatched }));
+    }
+
+    /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
+    /// call ended, because its own exchange failed.
+    pub fn forget(&mut self, call: CallId) {
+        if let Some(state) = self.remove_call(call)
+            && state.kind == CallKind::Initialize
+        {
+            self.phase = Phase::Closed;
+        }
+    }
+
+    /// The driver hands the request of this call to the transport now: from here on its outcome can be unknown.
+    pub fn handle_dispatched(&mut self, call: CallId) {
+        if let Some(state) = self.calls.get_mut(&call) {
+            state.dispatched = true;
+        }
+    }
+
+    /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
+    pub fn handle_initialized_delivered(&mut self) {
+        if !matches!(self.phase, Phase::Confirming { .. }) {
+            return;
+        }
+        if let Phase::Confirming { server } = std::mem::replace(&mut self.phase, Phase::Closed) {
+            self.phase = Phase::Ready { server };
+            self.events.push_back(Event::Ready);
+        }
+    }
+
+    /// The transport ended, or the application closes: every call ends, every question of the server is withdrawn.
+    pub fn handle_closed(&mut self) {
+        self.phase = Phase::Closed;
+        self.transmits.clear();
+        let mut calls: Vec<CallId> = self.calls.keys().copied().collect();
+        calls.sort_unstable();
+        for call in calls {
+            if let Some(state) = self.remove_call(call) {
+                let dispatched = state.dispatched;
+                self.end_call(call, &state, Err(CallError::Closed { dispatched }));
+            }
+        }
+        for request in self.server_requests.drain() {
+            self.events.push_back(Event::ServerRequestEnded { request, reason: EndReason::Closed });
+        }
+        self.timers.clear();
+    }
+
+    /// Time has passed. Calling it early is harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, timer)) = self.timers.first()
+            && at <= now
+        {
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Call(call) => self.time_out_call(call),
+                Timer::ServerRequest(request) => self.time_out_server_request(request),
+            }
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// When this call ends by itself, for drivers in which each call waits for its own deadline.
+    pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
+        self.calls.get(&call).and_then(|state| state.deadline)
+    }
+
+    /// What the server said about itself; `None` before the handshake and after the end.
+    pub fn server(&self) -> Option<&ServerFacts> {
+        self.phase.server()
+    }
+
+    /// Whether ordinary calls are allowed now.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready { .. })
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed)
+    }
+
+    /// Calls in flight.
+    pub fn calls_in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Questions of the server waiting for an answer.
+    pub fn open_server_requests(&self) -> usize {
+        self.server_requests.len()
+    }
+
+    fn ready(&self) -> Result<&ServerFacts, Misuse> {
+        match &self.phase {
+            Phase::Ready { server } => Ok(server),
+            Phase::Closed => Err(Misuse::Closed),
+            _ => Err(Misuse::NotReady),
+        }
+    }
+
+    fn next_call_id(&mut self) -> CallId {
+        let call = CallId(self.next_call);
+        self.next_call += 1;
+        call
+    }
+
+    /// Puts one request of `call` on the wire.
+    pub(crate) fn send_request(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        method: &str,
+        params: Option<&str>,
+        kind: CallKind,
+        options: &CallOptions,
+    ) -> Result<(), Misuse> {
+        let Ok(wire_id) = self.wire.insert(call) else {
+            return Err(Misuse::TooManyCalls { limit: self.wire.capacity() });
+        };
+        let state = CallState::new(kind, wire_id.clone(), now, options);
+        let params = Params { rest: params, meta: options.meta.as_ref(), progress_token: options.progress.then_some(&wire_id) };
+        if let Err(refused) = envelope::request(&mut self.scratch, &wire_id, method, &params) {
+            self.wire.remove(&wire_id);
+            return Err(refused);
+        }
+        self.arm(state.deadline, Timer::Call(call));
+        self.calls.insert(call, state);
+        let establishes_session = kind == CallKind::Initialize;
+        let resumable = !establishes_session;
+        self.queue(TransmitKind::Request { id: wire_id, establishes_session, resumable }, Some(call));
+        Ok(())
+    }
+
+    pub(crate) fn queue_notification(
+        &mut self,
+        method: &str,
+        params: Option<&str>,
+        owner: Option<CallId>,
+    ) -> Result<(), Misuse> {
+        envelope::notification(&mut self.scratch, method, params)?;
+        self.queue(TransmitKind::Notification, owner);
+        Ok(())
+    }
+
+    /// Queues the message that lies in the scratch buffer.
+    pub(crate) fn queue(&mut self, kind: TransmitKind, owner: Option<CallId>) {
+        let message = Bytes::copy_from_slice(&self.scratch);
+        let protocol_version = self.phase.server().map(|server| server.protocol_version);
+        self.transmits.push_back(Transmit { message, kind, owner, protocol_version });
+    }
+
+    pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
+        &mut self.scratch
+    }
+
+    pub(crate) fn push_event(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub(crate) fn diagnose(&mut self, kind: DiagnosticKind, message: impl Into<String>) {
+        self.events.push_back(Event::Diagnostic(Diagnostic::new(kind, message)));
+    }
+
+    pub(crate) fn arm(&mut self, at: Option<Instant>, timer: Timer) {
+        if let Some(at) = at {
+            self.timers.insert((at, timer));
+        }
+    }
+
+    pub(crate) fn disarm(&mut self, at: Option<Instant>, timer: Timer) {
+        if let Some(at) = at {
+            self.timers.remove(&(at, timer));
+        }
+    }
+
+    /// Takes a call out of every table. The caller ends it.
+    pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
+        let state = self.calls.remove(&call)?;
+        let removed = self.wire.remove(&state.wire_id);
+        debug_assert!(matches!(removed, Removed::Found(_)), "a call owns its id in the table");
+        self.disarm(state.deadline, Timer::Call(call));
+        Some(state)
+    }
+
+    /// Reports the end of a call that is out of the tables already.
+    pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
+        if state.kind == CallKind::Initialize && outcome.is_err() {
+            self.phase = Phase::Closed;
+        }
+        self.events.push_back(Event::CallEnded { call, outcome });
+    }
+
+    fn time_out_call(&mut self, call: CallId) {
+        let Some(state) = self.remove_call(call) else { return };
+        let error = CallError::Timeout { after: state.timeout, dispatched: state.dispatched };
+        self.withdraw(&state, Some("the client's timeout passed"));
+        self.end_call(call, &state, Err(error));
+    }
+
+    /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
+    fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
+        // A request that never left must not be mentioned, and `initialize` must never be cancelled.
+        self.drop_queued(&state.wire_id);
+        if !state.dispatched || state.kind == CallKind::Initialize || !matches!(self.phase, Phase::Ready { .. }) {
+            return;
+        }
+        envelope::cancelled(&mut self.scratch, &state.wire_id, reason);
+        self.queue(TransmitKind::Notification, None);
+    }
+
+    fn drop_queued(&mut self, wire_id: &RequestId) {
+        self.transmits.retain(|transmit| match &transmit.kind {
+            TransmitKind::Request { id, .. } => id != wire_id,
+            _ => true,
+        });
+    }
+}

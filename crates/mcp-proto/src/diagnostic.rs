@@ -1,0 +1,110 @@
+//! Oddities of the peer that end nothing: counted, described, handed to whoever listens.
+
+use std::fmt;
+
+/// One oddity. `Display` is one line, safe to print: peer text in it is cut and its control characters are escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnostic {
+    /// What kind of oddity.
+    pub kind: DiagnosticKind,
+    /// What exactly, for people.
+    pub message: String,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(kind: DiagnosticKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.as_str(), self.message)
+    }
+}
+
+/// The kinds of [`Diagnostic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DiagnosticKind {
+    /// The application's answer to an elicitation broke the requested schema; `cancel` was sent instead.
+    ElicitationAnswerInvalid,
+    /// The server's elicitation was refused with an error.
+    ElicitationRequestInvalid,
+    /// A message that is no JSON-RPC message, or text that is no JSON.
+    InvalidMessage,
+    /// An answer to a call that had ended before.
+    LateResponse,
+    /// A known notification whose params do not have the shape the protocol gives it.
+    MalformedNotification,
+    /// A message over the transport's size limit was skipped.
+    OversizedMessage,
+    /// Progress that does not increase, or for no call in flight.
+    ProgressIgnored,
+    /// A question with the id of one that is still open.
+    RepeatedServerRequest,
+    /// The server has asked more at once than the limit allows.
+    ServerRequestLimit,
+    /// A question of the server timed out and was answered for the user.
+    ServerRequestTimeout,
+    /// A JSON array where the negotiated revision has no batches.
+    UnexpectedBatch,
+    /// An answer to something that was never asked.
+    UnknownResponse,
+    /// A request for a method that this client does not serve; answered with "method not found".
+    UnservedRequest,
+}
+
+impl DiagnosticKind {
+    /// The name in `snake_case`, for machine-readable output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ElicitationAnswerInvalid => "elicitation_answer_invalid",
+            Self::ElicitationRequestInvalid => "elicitation_request_invalid",
+            Self::InvalidMessage => "invalid_message",
+            Self::LateResponse => "late_response",
+            Self::MalformedNotification => "malformed_notification",
+            Self::OversizedMessage => "oversized_message",
+            Self::ProgressIgnored => "progress_ignored",
+            Self::RepeatedServerRequest => "repeated_server_request",
+            Self::ServerRequestLimit => "server_request_limit",
+            Self::ServerRequestTimeout => "server_request_timeout",
+            Self::UnexpectedBatch => "unexpected_batch",
+            Self::UnknownResponse => "unknown_response",
+            Self::UnservedRequest => "unserved_request",
+        }
+    }
+}
+
+/// Text of the peer made safe to show: at most `max_bytes`, control characters (and the bidirectional overrides that
+/// reorder what follows) escaped.
+pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
+    let mut shown = String::new();
+    for (at, c) in text.char_indices() {
+        if at + c.len_utf8() > max_bytes {
+            shown.push('…');
+            break;
+        }
+        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || reorders {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::excerpt;
+
+    #[test]
+    fn excerpt_is_cut_on_a_character_and_control_characters_are_escaped() {
+        assert_eq!(excerpt("plain", 10), "plain");
+        assert_eq!(excerpt("ééé", 4), "éé…");
+        assert_eq!(excerpt("a\u{1b}[31m", 10), "a\\u{1b}[31m");
+        assert_eq!(excerpt("a\u{202e}b", 10), "a\\u{202e}b");
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a command was refused, and how a call failed. Local endings are never dressed up as a peer's error object.
+
+use std::fmt;
+use std::time::Duration;
+
+use mcp_jsonrpc::{DecodeError, ErrorObject};
+use mcp_model::ProtocolVersion;
+
+/// How a call ended when it did not end with a result.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The application cancelled it.
+    Cancelled {
+        /// Whether the request may have reached the server, so that its effect is unknown.
+        dispatched: bool,
+    },
+    /// The connection ended first.
+    Closed {
+        /// Whether the request may have reached the server, so that its effect is unknown.
+        dispatched: bool,
+    },
+    /// The server's answer breaks JSON-RPC.
+    InvalidEnvelope(DecodeError),
+    /// The server's answer is an envelope, but its content breaks the protocol.
+    InvalidResult {
+        /// What is wrong, in our words; no peer text.
+        reason: String,
+    },
+    /// The server answered with an error object.
+    Rpc(ErrorObject),
+    /// No answer in time.
+    Timeout {
+        /// How long the call had been given.
+        after: Duration,
+        /// Whether the request may have reached the server, so that its effect is unknown.
+        dispatched: bool,
+    },
+    /// The server settled on a protocol revision that this client does not speak.
+    UnsupportedVersion {
+        /// The revision the server named, cut to 64 characters, control characters escaped.
+        server: String,
+    },
+}
+
+impl CallError {
+    /// Whether the request may have been acted on although no answer came. Such a call must not be repeated
+    /// blindly unless it is idempotent.
+    pub fn outcome_unknown(&self) -> bool {
+        match self {
+            Self::Cancelled { dispatched } | Self::Closed { dispatched } | Self::Timeout { dispatched, .. } => {
+                *dispatched
+            }
+            Self::InvalidEnvelope(_) | Self::InvalidResult { .. } => true,
+            Self::Rpc(_) | Self::UnsupportedVersion { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled { .. } => f.write_str("the call was cancelled"),
+            Self::Closed { .. } => f.write_str("the connection is closed"),
+            Self::InvalidEnvelope(_) => f.write_str("the answer is not a valid JSON-RPC message"),
+            Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
+            Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
+            Self::Timeout { after, .. } => write!(f, "no answer within {} ms", after.as_millis()),
+            Self::UnsupportedVersion { server } => write!(
+                f,
+                "the server speaks protocol revision {server}; this client speaks {}",
+                ProtocolVersion::LATEST_LEGACY.as_str()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::InvalidEnvelope(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A command that this state of the connection does not allow. Nothing was sent and nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// The connection was closed, by us or by the peer.
+    Closed,
+    /// `params` must be a JSON object.
+    ParamsNotAnObject,
+    /// `start` has not been called, or `initialize` is still under way.
+    NotReady,
+    /// The server did not declare the capability that this method needs.
+    NotDeclaredByServer {
+        /// The method that was asked for.
+        method: String,
+        /// The capability, as its path in the server's `capabilities`.
+        capability: &'static str,
+    },
+    /// The negotiated protocol revision has no such method.
+    NotInRevision {
+        /// The method that was asked for.
+        method: String,
+        /// The negotiated revision.
+        version: ProtocolVersion,
+    },
+    /// `start` was called twice.
+    Started,
+    /// The question is no longer open: answered, withdrawn by the server, timed out, or the connection ended.
+    StaleRequest,
+    /// As many calls are in flight as [`Limits::max_calls`](crate::Limits::max_calls) allows.
+    TooManyCalls {
+        /// The limit.
+        limit: usize,
+    },
+    /// The client did not declare the capability that this notification needs.
+    NotDeclaredByClient {
+        /// The capability.
+        capability: &'static str,
+    },
+    /// The value does not serialise to JSON.
+    Unserializable,
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the connection is closed"),
+            Self::ParamsNotAnObject => f.write_str("params must be a JSON object"),
+            Self::NotReady => f.write_str("the connection is not initialized yet"),
+            Self::NotDeclaredByServer { method, capability } => {
+                write!(f, "{method} needs the server capability {capability}, which the server did not declare")
+            }
+            Self::NotInRevision { method, version } => {
+                write!(f, "protocol revision {} has no method {method}", version.as_str())
+            }
+            Self::Started => f.write_str("the connection was started before"),
+            Self::StaleRequest => f.write_str("the request of the server is no longer open"),
+            Self::TooManyCalls { limit } => write!(f, "{limit} calls are in flight, which is the limit"),
+            Self::NotDeclaredByClient { capability } => {
+                write!(f, "the client did not declare the capability {capability}")
+            }
+            Self::Unserializable => f.write_str("the value does not serialise to JSON"),
+        }
+    }
+}
+
+impl std::error::Error for Misuse {}

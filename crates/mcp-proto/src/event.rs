@@ -1,0 +1,129 @@
+//! What the connection tells its driver.
+
+use mcp_elicitation::ElicitRequest;
+use mcp_jsonrpc::{RawJson, RequestId};
+use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams};
+
+use crate::call::CallId;
+use crate::diagnostic::Diagnostic;
+use crate::error::CallError;
+
+/// One thing that happened. Order is the order of arrival.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A call ended. Exactly one for each [`CallId`] that was not forgotten.
+    CallEnded {
+        /// The call.
+        call: CallId,
+        /// Its result, raw, or why there is none.
+        outcome: Result<RawJson, CallError>,
+    },
+    /// The server finished a URL elicitation that it had asked for (`notifications/elicitation/complete`).
+    ElicitationComplete {
+        /// The opaque id given by the server.
+        elicitation_id: String,
+    },
+    /// Something odd that ended nothing.
+    Diagnostic(Diagnostic),
+    /// A list of the server changed.
+    ListChanged(ListKind),
+    /// The server logged a message.
+    Log(LoggingMessageNotificationParams),
+    /// A notification that this library has no type for.
+    OtherNotification {
+        /// Its method.
+        method: String,
+        /// Its params, raw.
+        params: Option<RawJson>,
+    },
+    /// Progress of a call.
+    Progress {
+        /// The call.
+        call: CallId,
+        /// What the server said.
+        progress: ProgressNotificationParams,
+    },
+    /// The handshake is complete: ordinary calls are allowed from now on.
+    Ready,
+    /// A subscribed resource changed.
+    ResourceUpdated {
+        /// The resource's URI, as the server wrote it.
+        uri: String,
+    },
+    /// The server asks something that the application must answer with
+    /// [`Connection::answer`](crate::Connection::answer).
+    ServerRequest(ServerRequest),
+    /// An open question needs no answer any more; answering it is refused from now on.
+    ServerRequestEnded {
+        /// The question.
+        request: ServerRequestId,
+        /// Why.
+        reason: EndReason,
+    },
+}
+
+/// Which list changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ListKind {
+    /// `prompts/list`
+    Prompts,
+    /// `resources/list` and `resources/templates/list`
+    Resources,
+    /// `tools/list`
+    Tools,
+}
+
+/// Names one question of the server. Unlike the JSON-RPC id, which the server chooses, it is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerRequestId(pub(crate) u64);
+
+/// A question of the server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerRequest {
+    /// The handle to answer it with.
+    pub id: ServerRequestId,
+    /// The id the server gave it, for logs.
+    pub wire_id: RequestId,
+    /// The call on whose own stream it came, where the transport can tell (Streamable HTTP).
+    pub related_call: Option<CallId>,
+    /// What is asked.
+    pub input: InputRequest,
+}
+
+/// What a server may ask of the application.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum InputRequest {
+    /// `elicitation/create`, already checked.
+    Elicit(ElicitRequest),
+    /// `sampling/createMessage`, params raw.
+    CreateMessage(RawJson),
+}
+
+/// Why a question needs no answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EndReason {
+    /// The connection ended.
+    Closed,
+    /// Nobody answered within [`Config::server_request_timeout`](crate::Config::server_request_timeout).
+    TimedOut,
+    /// The server withdrew it (`notifications/cancelled`).
+    Withdrawn,
+}
+
+/// The application's answer to a question of the server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Answer {
+    /// To [`InputRequest::Elicit`]. It is checked against the request; one that does not fit goes out as `cancel`
+    /// and is reported as a diagnostic.
+    Elicit(mcp_elicitation::ElicitResult),
+    /// A refusal or failure, as the error object that goes on the wire.
+    Error(mcp_jsonrpc::ErrorObject),
+    /// Any other result, raw.
+    Result(RawJson),
+}

@@ -1,0 +1,221 @@
+//! What arrives from the peer, message by message.
+
+use std::time::Instant;
+
+use mcp_jsonrpc::{DecodeError, ErrorResponse, Incoming, Message, Notification, RawRef, Removed, RequestId, Response};
+use mcp_model::{CancelledNotificationParams, ProgressToken, ProtocolVersion};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::call::{CallId, CallKind, LastProgress};
+use crate::connection::{Connection, Timer};
+use crate::diagnostic::{DiagnosticKind, excerpt};
+use crate::error::CallError;
+use crate::event::{Event, ListKind};
+use crate::phase::Phase;
+
+/// Where a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The shared channel: a pipe, or the standing stream of an HTTP session.
+    Channel,
+    /// The response stream of one call of ours (Streamable HTTP).
+    Exchange(CallId),
+}
+
+impl Origin {
+    fn call(self) -> Option<CallId> {
+        match self {
+            Self::Channel => None,
+            Self::Exchange(call) => Some(call),
+        }
+    }
+}
+
+impl Connection {
+    /// A message arrived.
+    pub fn handle_incoming(&mut self, now: Instant, origin: Origin, incoming: Incoming<'_>) {
+        match incoming {
+            Incoming::Single(message) => self.handle_message(now, origin, message),
+            Incoming::Batch(items) => self.handle_batch(now, origin, items),
+            // `Incoming` may gain kinds; one that this version does not know carries nothing it could act on.
+            _ => {}
+        }
+    }
+
+    /// Something arrived that is no JSON-RPC message. `text` is a piece of it, for people. If it names a call of
+    /// ours, that call fails, because its answer is lost; everything else goes on.
+    pub fn handle_invalid(&mut self, error: &DecodeError, text: &str) {
+        let shown = excerpt(text, self.config.limits.max_excerpt_bytes);
+        self.diagnose(DiagnosticKind::InvalidMessage, format!("{error}: {shown}"));
+        let answered = error.id().and_then(|id| self.wire.get(id)).copied();
+        if let Some(call) = answered
+            && let Some(state) = self.remove_call(call)
+        {
+            self.end_call(call, &state, Err(CallError::InvalidEnvelope(error.clone())));
+        }
+    }
+
+    /// A message over the transport's size limit was skipped.
+    pub fn handle_oversized(&mut self, bytes: u64) {
+        self.diagnose(DiagnosticKind::OversizedMessage, format!("a message of {bytes} bytes was skipped"));
+    }
+
+    fn handle_batch(&mut self, now: Instant, origin: Origin, items: Vec<Result<Message<'_>, DecodeError>>) {
+        let negotiated = self.server().map(|server| server.protocol_version);
+        if negotiated != Some(ProtocolVersion::V2025_03_26) {
+            let count = items.len();
+            self.diagnose(DiagnosticKind::UnexpectedBatch, format!("a batch of {count} messages was ignored"));
+            return;
+        }
+        for item in items {
+            match item {
+                Ok(message) => self.handle_message(now, origin, message),
+                Err(error) => self.handle_invalid(&error, ""),
+            }
+        }
+    }
+
+    fn handle_message(&mut self, now: Instant, origin: Origin, message: Message<'_>) {
+        if matches!(self.phase, Phase::Closed | Phase::Idle) {
+            return;
+        }
+        match message {
+            Message::Response(response) => self.handle_response(response),
+            Message::Error(response) => self.handle_error(now, origin, response),
+            Message::Request(request) => {
+                self.handle_request(now, origin.call(), request.id, &request.method, request.params);
+            }
+            Message::Notification(notification) => self.handle_notification(now, notification),
+            _ => {}
+        }
+    }
+
+    fn handle_response(&mut self, response: Response<'_>) {
+        let Some(call) = self.take_answered(&response.id) else { return };
+        let Some(state) = self.remove_call(call) else { return };
+        let outcome = match state.kind {
+            CallKind::Ordinary => Ok(response.result.to_owned()),
+            CallKind::Initialize => self.handle_initialize_result(call, response.result),
+        };
+        self.end_call(call, &state, outcome);
+    }
+
+    fn handle_error(&mut self, now: Instant, origin: Origin, response: ErrorResponse<'_>) {
+        let call = match (&response.id, origin) {
+            (Some(id), _) => self.take_answered(id),
+            // An error without an id answers the POST that it came back on; on a shared channel it cannot be
+            // attributed to anything.
+            (None, Origin::Exchange(call)) if self.calls.contains_key(&call) => Some(call),
+            (None, _) => {
+                let code = response.error.code.get();
+                self.diagnose(DiagnosticKind::UnknownResponse, format!("error {code} without an id"));
+                None
+            }
+        };
+        let Some(call) = call else { return };
+        let error = response.error.to_owned();
+        let Some(state) = self.remove_call(call) else { return };
+        if state.kind == CallKind::Initialize && self.renegotiate(now, call, &error) {
+            return;
+        }
+        self.end_call(call, &state, Err(CallError::Rpc(error)));
+    }
+
+    /// The call that a response with this id answers; anything else is a diagnostic.
+    fn take_answered(&mut self, id: &RequestId) -> Option<CallId> {
+        if let Some(call) = self.wire.get(id) {
+            return Some(*call);
+        }
+        let (kind, what) = match self.wire.remove(id) {
+            Removed::Late => (DiagnosticKind::LateResponse, "an answer to a call that had ended"),
+            _ => (DiagnosticKind::UnknownResponse, "an answer to nothing that was asked"),
+        };
+        let id = excerpt(&id.to_string(), self.config.limits.max_excerpt_bytes);
+        self.diagnose(kind, format!("{what}: id {id}"));
+        None
+    }
+
+    fn handle_notification(&mut self, now: Instant, notification: Notification<'_>) {
+        let method = &*notification.method;
+        let params = notification.params;
+        match method {
+            "notifications/cancelled" => {
+                if let Some(cancelled) = self.typed::<CancelledNotificationParams>(method, params)
+                    && let Some(id) = cancelled.request_id.and_then(request_id)
+                {
+                    self.withdraw_server_request(&id);
+                }
+            }
+            "notifications/progress" => self.handle_progress(now, params),
+            "notifications/message" => {
+                if let Some(log) = self.typed(method, params) {
+                    self.push_event(Event::Log(log));
+                }
+            }
+            "notifications/tools/list_changed" => self.push_event(Event::ListChanged(ListKind::Tools)),
+            "notifications/prompts/list_changed" => self.push_event(Event::ListChanged(ListKind::Prompts)),
+            "notifications/resources/list_changed" => self.push_event(Event::ListChanged(ListKind::Resources)),
+            "notifications/resources/updated" => {
+                #[derive(Deserialize)]
+                struct Updated {
+                    uri: String,
+                }
+                if let Some(Updated { uri }) = self.typed(method, params) {
+                    self.push_event(Event::ResourceUpdated { uri });
+                }
+            }
+            "notifications/elicitation/complete" => {
+                #[derive(Deserialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Complete {
+                    elicitation_id: String,
+                }
+                if let Some(Complete { elicitation_id }) = self.typed(method, params) {
+                    self.push_event(Event::ElicitationComplete { elicitation_id });
+                }
+            }
+            _ => {
+                let method = method.to_owned();
+                let params = params.map(RawRef::to_owned);
+                self.push_event(Event::OtherNotification { method, params });
+            }
+        }
+    }
+
+    fn handle_progress(&mut self, now: Instant, params: Option<RawRef<'_>>) {
+        let method = "notifications/progress";
+        let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else { return };
+        let call = token_id(&progress.progress_token).and_then(|id| self.wire.get(&id).copied());
+        let Some(call) = call else {
+            return self.diagnose(DiagnosticKind::ProgressIgnored, "no call in flight asked for it");
+        };
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        match &mut state.progress {
+            None => return self.diagnose(DiagnosticKind::ProgressIgnored, "the call did not ask for progress"),
+            Some(LastProgress(Some(last))) if progress.progress <= *last => {
+                return self.diagnose(DiagnosticKind::ProgressIgnored, "the value does not increase");
+            }
+            Some(last) => *last = LastProgress(Some(progress.progress)),
+        }
+        if state.reset_on_progress {
+            let renewed = state.renewed_deadline(now);
+            let old = std::mem::replace(&mut state.deadline, renewed);
+            self.disarm(old, Timer::Call(call));
+            self.arm(renewed, Timer::Call(call));
+        }
+        self.push_event(Event::Progress { call, progress });
+    }
+
+    /// Reads the params of a notification, or reports that they are malformed.
+    fn typed<T: DeserializeOwned>(&mut self, method: &str, params: Option<RawRef<'_>>) -> Option<T> {
+        match params.map(|params| params.parse::<T>()) {
+            Some(Ok(typed)) => Some(typed),
+            _ => {
+                self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());
+                None
+            }
+        }
+    }
+}
