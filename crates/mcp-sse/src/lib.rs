@@ -1,3 +1,14 @@
 //! Incremental, size-capped Server-Sent-Events parser, encoder and reconnect schedule.
 
 #![forbid(unsafe_code)]
+
+mod event;
+mod limits;
+mod parser;
+mod reconnect;
+mod text;
+
+pub use event::{Event, OwnedEvent};
+pub use limits::{Limit, LimitError, Limits};
+pub use parser::Parser;
+pub use reconnect::{Reconnect, ReconnectConfig, ReconnectError};

@@ -1,0 +1,131 @@
+//! Events as the parser hands them out: lent for as long as the caller looks at them, or owned.
+
+use std::fmt;
+
+/// The type of an event that names none.
+const DEFAULT_TYPE: &str = "message";
+
+/// One dispatched event, lent by the parser until its next call.
+///
+/// `Debug` shows sizes only: the data is the application's, and an id may carry a session.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    event_type: &'a str,
+    data: &'a str,
+    last_event_id: &'a str,
+}
+
+impl<'a> Event<'a> {
+    pub(crate) const fn new(event_type: &'a str, data: &'a str, last_event_id: &'a str) -> Self {
+        Self { event_type, data, last_event_id }
+    }
+
+    /// The value of the block's last `event` field, or `message` where that is absent or empty.
+    #[must_use]
+    pub const fn event_type(&self) -> &'a str {
+        if self.event_type.is_empty() { DEFAULT_TYPE } else { self.event_type }
+    }
+
+    /// The values of the block's `data` fields, joined by line feeds. Can be empty: a block whose
+    /// only `data` field is empty is an event.
+    #[must_use]
+    pub const fn data(&self) -> &'a str {
+        self.data
+    }
+
+    /// The last event id of the stream once this event was dispatched: the event's own, or the one
+    /// that an earlier block set. Empty if there is none.
+    #[must_use]
+    pub const fn last_event_id(&self) -> &'a str {
+        self.last_event_id
+    }
+
+    /// Copies the event out of the parser, with one allocation.
+    #[must_use]
+    pub fn into_owned(self) -> OwnedEvent {
+        let size = self.data.len() + self.event_type.len() + self.last_event_id.len();
+        let mut text = String::with_capacity(size);
+        text.push_str(self.data);
+        OwnedEvent::from_buffer(text, self.event_type, self.last_event_id)
+    }
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_sizes(f, "Event", *self)
+    }
+}
+
+/// One dispatched event that lives on its own, in a single allocation.
+///
+/// `Debug` shows sizes only, as for [`Event`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct OwnedEvent {
+    /// Data, type and id, one after the other.
+    // Invariant: `data_end <= type_end <= text.len()`, both on character boundaries.
+    text: String,
+    data_end: usize,
+    type_end: usize,
+}
+
+impl OwnedEvent {
+    /// Takes over a buffer that holds the data, and appends the rest.
+    pub(crate) fn from_buffer(mut text: String, event_type: &str, last_event_id: &str) -> Self {
+        let data_end = text.len();
+        let type_end = data_end + event_type.len();
+        text.reserve_exact(event_type.len() + last_event_id.len());
+        text.push_str(event_type);
+        text.push_str(last_event_id);
+        Self { text, data_end, type_end }
+    }
+
+    /// As [`Event::event_type`].
+    #[must_use]
+    pub fn event_type(&self) -> &str {
+        self.as_event().event_type()
+    }
+
+    /// As [`Event::data`].
+    #[must_use]
+    pub fn data(&self) -> &str {
+        self.as_event().data()
+    }
+
+    /// As [`Event::last_event_id`].
+    #[must_use]
+    pub fn last_event_id(&self) -> &str {
+        self.as_event().last_event_id()
+    }
+
+    /// The same event, borrowed.
+    #[must_use]
+    pub fn as_event(&self) -> Event<'_> {
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        Event::new(
+            part(self.data_end, self.type_end),
+            part(0, self.data_end),
+            part(self.type_end, self.text.len()),
+        )
+    }
+
+    /// The data alone, without a copy.
+    #[must_use]
+    pub fn into_data(mut self) -> String {
+        self.text.truncate(self.data_end);
+        self.text
+    }
+}
+
+impl fmt::Debug for OwnedEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug_sizes(f, "OwnedEvent", self.as_event())
+    }
+}
+
+fn debug_sizes(f: &mut fmt::Formatter<'_>, name: &str, event: Event<'_>) -> fmt::Result {
+    f.debug_struct(name)
+        .field("event_type_bytes", &event.event_type().len())
+        .field("data_bytes", &event.data().len())
+        .field("last_event_id_bytes", &event.last_event_id().len())
+        .finish()
+}

@@ -1,0 +1,222 @@
+//! When to reconnect to a stream that ended, and when to give it up. Pure: the caller waits, and
+//! supplies the randomness.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// The largest share that jitter may take off a delay.
+const MAX_JITTER: f64 = 0.5;
+
+/// How a [`Reconnect`] schedule behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReconnectConfig {
+    /// The first delay while the server has not named one. Default: 1 s. Each further delay without
+    /// progress is half as long again.
+    pub initial_delay: Duration,
+    /// The longest delay of our own. Default: 30 s, so that a server that is back is found again
+    /// before a person gives up.
+    pub max_delay: Duration,
+    /// The longest `retry` that is acceptable. Default: 5 min. A server's `retry` is never shortened,
+    /// so a longer one ends the schedule with [`ReconnectError::RetryTooLong`]: a hostile server
+    /// could otherwise park a caller for centuries.
+    pub max_retry: Duration,
+    /// How many reconnects in a row may bring no progress. Default: 5. After them the schedule ends
+    /// with [`ReconnectError::NoProgress`]: a server that accepts and closes in a loop would
+    /// otherwise be polled for ever.
+    pub max_attempts: u32,
+}
+
+impl ReconnectConfig {
+    /// The defaults: 1 s growing to 30 s, `retry` up to 5 min, 5 attempts without progress.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            initial_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
+            max_retry: Duration::from_secs(5 * 60),
+            max_attempts: 5,
+        }
+    }
+
+    /// Sets [`initial_delay`](Self::initial_delay).
+    #[must_use]
+    pub const fn with_initial_delay(mut self, delay: Duration) -> Self {
+        self.initial_delay = delay;
+        self
+    }
+
+    /// Sets [`max_delay`](Self::max_delay).
+    #[must_use]
+    pub const fn with_max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay = delay;
+        self
+    }
+
+    /// Sets [`max_retry`](Self::max_retry).
+    #[must_use]
+    pub const fn with_max_retry(mut self, delay: Duration) -> Self {
+        self.max_retry = delay;
+        self
+    }
+
+    /// Sets [`max_attempts`](Self::max_attempts).
+    #[must_use]
+    pub const fn with_max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+}
+
+impl Default for ReconnectConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The schedule of one stream, across all the connections that carry it.
+///
+/// After each connection, tell it where the stream stands ([`observe`](Self::observe)), then ask for
+/// the [`next_delay`](Self::next_delay), wait that long, and connect with the last event id.
+///
+/// ```
+/// use std::time::Duration;
+/// use mcp_sse::{Limits, Parser, Reconnect, ReconnectConfig};
+///
+/// let mut schedule = Reconnect::new(ReconnectConfig::default());
+/// let mut parser = Parser::new(Limits::default());
+/// let mut input: &[u8] = b"retry: 250\nid: 1\ndata:\n\n";
+/// while parser.next(&mut input)?.is_some() {}
+/// // The server closed the connection.
+/// schedule.observe(parser.last_event_id(), parser.retry());
+/// assert_eq!(schedule.next_delay(0.0)?, Duration::from_millis(250));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Reconnect {
+    config: ReconnectConfig,
+    retry: Option<Duration>,
+    last_event_id: String,
+    attempts: u32,
+    backoff: Duration,
+}
+
+impl Reconnect {
+    /// A schedule for a stream that has no event id and no `retry` yet.
+    #[must_use]
+    pub const fn new(config: ReconnectConfig) -> Self {
+        Self { config, retry: None, last_event_id: String::new(), attempts: 0, backoff: config.initial_delay }
+    }
+
+    /// Takes over what a connection brought: see [`Parser::last_event_id`](crate::Parser::last_event_id)
+    /// and [`Parser::retry`](crate::Parser::retry).
+    ///
+    /// A last event id that moved is progress: attempts count from zero again. A `retry` stays in
+    /// force until another one comes.
+    pub fn observe(&mut self, last_event_id: &str, retry: Option<Duration>) {
+        if self.last_event_id != last_event_id {
+            last_event_id.clone_into(&mut self.last_event_id);
+            self.progress();
+        }
+        self.retry = retry.or(self.retry);
+    }
+
+    /// Records progress that the last event id does not show, such as a message on a stream whose
+    /// server sends no ids.
+    pub const fn progress(&mut self) {
+        self.attempts = 0;
+        self.backoff = self.config.initial_delay;
+    }
+
+    /// The delay before the next connection, which counts as one attempt.
+    ///
+    /// With a `retry` from the server that is the delay, to the millisecond. Otherwise it is our
+    /// own backoff, less the share `jitter` of it: a random number from 0.0 to 0.5 that keeps clients
+    /// of a restarted server from coming back all at once. Other numbers count as the nearer end of
+    /// that range, and NaN as 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ReconnectError::RetryTooLong`] and [`ReconnectError::NoProgress`]: give the stream up. The
+    /// schedule is unchanged then, and answers the same until something is observed.
+    pub fn next_delay(&mut self, jitter: f64) -> Result<Duration, ReconnectError> {
+        let ReconnectConfig { max_retry, max_attempts, max_delay, .. } = self.config;
+        if self.attempts >= max_attempts {
+            return Err(ReconnectError::NoProgress { max_attempts });
+        }
+        let delay = match self.retry {
+            Some(retry) if retry > max_retry => {
+                return Err(ReconnectError::RetryTooLong { retry, max_retry });
+            }
+            Some(retry) => retry,
+            None => {
+                let delay = self.backoff.min(max_delay);
+                self.backoff = delay.saturating_add(delay / 2);
+                shorten(delay, jitter)
+            }
+        };
+        self.attempts += 1;
+        Ok(delay)
+    }
+
+    /// Reconnects handed out since the last progress.
+    #[must_use]
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+}
+
+impl fmt::Debug for Reconnect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reconnect")
+            .field("config", &self.config)
+            .field("retry", &self.retry)
+            .field("last_event_id_bytes", &self.last_event_id.len())
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `delay` less the share `jitter` of it.
+fn shorten(delay: Duration, jitter: f64) -> Duration {
+    let less = delay.as_secs_f64() * jitter.clamp(0.0, MAX_JITTER);
+    // Fails for NaN, which counts as 0.
+    Duration::try_from_secs_f64(less).map_or(delay, |less| delay.saturating_sub(less))
+}
+
+/// Why a stream is to be given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReconnectError {
+    /// [`ReconnectConfig::max_attempts`] reconnects in a row brought no progress.
+    NoProgress {
+        /// That number.
+        max_attempts: u32,
+    },
+    /// The server asked for a longer wait than [`ReconnectConfig::max_retry`].
+    RetryTooLong {
+        /// The wait it asked for.
+        retry: Duration,
+        /// The longest acceptable one.
+        max_retry: Duration,
+    },
+}
+
+impl fmt::Display for ReconnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProgress { max_attempts } => {
+                write!(f, "no progress in {max_attempts} reconnects")
+            }
+            Self::RetryTooLong { retry, max_retry } => write!(
+                f,
+                "retry of {} ms exceeds the limit of {} ms",
+                retry.as_millis(),
+                max_retry.as_millis()
+            ),
+        }
+    }
+}
+
+impl Error for ReconnectError {}
