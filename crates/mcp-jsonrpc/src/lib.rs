@@ -1,3 +1,28 @@
 //! JSON-RPC 2.0 envelopes, ids, error codes, limits and newline framing for the Model Context Protocol.
 
 #![forbid(unsafe_code)]
+
+mod code;
+mod decode;
+mod decode_error;
+pub mod encode;
+mod envelope;
+mod error_object;
+mod id;
+mod limits;
+mod message;
+mod raw;
+mod reader;
+mod scan;
+mod show;
+mod token;
+
+pub use code::{CodeRange, ErrorCode};
+pub use decode::{decode, decode_slice};
+pub use decode_error::{DecodeError, DecodeErrorKind, Shape};
+pub use encode::EncodeError;
+pub use error_object::{ErrorObject, ErrorObjectRef};
+pub use id::RequestId;
+pub use limits::DecodeLimits;
+pub use message::{ErrorResponse, Incoming, Message, Notification, Request, Response};
+pub use raw::{ParseError, RawJson, RawRef};

@@ -1,0 +1,203 @@
+//! Error codes: open integers, the constants that have a meaning, and the policy for the rest.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The `code` of a JSON-RPC error: any integer.
+///
+/// The type is open, because a peer may send what it likes; the constants are the codes that JSON-RPC and the MCP
+/// specification define. Local faults (a timeout, a closed transport, a limit) have no code and are never written as
+/// one, so that nothing local can be mistaken for what a peer said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorCode(i64);
+
+/// Who may give a code its meaning. See [`ErrorCode::range`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CodeRange {
+    /// Outside -32768 to -32000: free for applications.
+    Application,
+    /// -32768 to -32100: reserved by JSON-RPC, whose five standard codes lie here.
+    JsonRpc,
+    /// -32019 to -32000: used by old implementations for many things. Only -32002 means anything.
+    Legacy,
+    /// -32099 to -32020: allocated by the MCP specification.
+    Mcp,
+}
+
+impl ErrorCode {
+    /// The peer could not parse the JSON text.
+    pub const PARSE_ERROR: Self = Self(-32700);
+    /// The JSON is no valid request.
+    pub const INVALID_REQUEST: Self = Self(-32600);
+    /// The method does not exist, or is not available.
+    pub const METHOD_NOT_FOUND: Self = Self(-32601);
+    /// The parameters are wrong.
+    pub const INVALID_PARAMS: Self = Self(-32602);
+    /// The peer failed inside.
+    pub const INTERNAL_ERROR: Self = Self(-32603);
+    /// A resource does not exist. Revisions up to 2025-11-25; reserved and not to be sent from 2026-07-28 on.
+    pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
+    /// The user has to visit a URL first. Revision 2025-11-25; reserved and not to be sent from 2026-07-28 on.
+    pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
+    /// A routing header contradicts the body. From 2026-07-28 on.
+    pub const HEADER_MISMATCH: Self = Self(-32020);
+    /// The request needs a capability that the client did not declare. From 2026-07-28 on.
+    pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
+    /// The peer does not speak the protocol version of the request. From 2026-07-28 on.
+    pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
+    /// The user refused a sampling request. Sent by clients, revisions up to 2025-11-25.
+    pub const USER_REJECTED: Self = Self(-1);
+
+    /// A code of any value.
+    #[must_use]
+    pub const fn new(code: i64) -> Self {
+        Self(code)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The range that the code lies in.
+    #[must_use]
+    pub const fn range(self) -> CodeRange {
+        match self.0 {
+            -32768..=-32100 => CodeRange::JsonRpc,
+            -32099..=-32020 => CodeRange::Mcp,
+            -32019..=-32000 => CodeRange::Legacy,
+            _ => CodeRange::Application,
+        }
+    }
+
+    /// The name that JSON-RPC or a revision of the MCP specification gives the code, in the form for logs.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::PARSE_ERROR => "parse error",
+            Self::INVALID_REQUEST => "invalid request",
+            Self::METHOD_NOT_FOUND => "method not found",
+            Self::INVALID_PARAMS => "invalid params",
+            Self::INTERNAL_ERROR => "internal error",
+            Self::RESOURCE_NOT_FOUND => "resource not found",
+            Self::URL_ELICITATION_REQUIRED => "url elicitation required",
+            Self::HEADER_MISMATCH => "header mismatch",
+            Self::MISSING_REQUIRED_CLIENT_CAPABILITY => "missing required client capability",
+            Self::UNSUPPORTED_PROTOCOL_VERSION => "unsupported protocol version",
+            Self::USER_REJECTED => "user rejected",
+            _ => return None,
+        })
+    }
+
+    /// Whether a receiver may act on this code at all.
+    ///
+    /// False for every reserved code that no revision defines. The specification forbids it for -32019 to -32000
+    /// (except -32002), where old servers put unrelated things; an undefined code of the other reserved ranges simply
+    /// has no meaning yet.
+    #[must_use]
+    pub const fn has_meaning(self) -> bool {
+        matches!(self.range(), CodeRange::Application) || self.name().is_some()
+    }
+
+    /// Whether an implementation may send this code in some revision: a defined one with its meaning, or one of its
+    /// own outside the reserved ranges. For the newest revision subtract [`is_retired`](Self::is_retired).
+    #[must_use]
+    pub const fn may_emit(self) -> bool {
+        self.has_meaning()
+    }
+
+    /// Whether the code is defined only in revisions before 2026-07-28 and must not be sent from then on
+    /// (-32002 and -32042; both stay reserved).
+    #[must_use]
+    pub const fn is_retired(self) -> bool {
+        matches!(self, Self::RESOURCE_NOT_FOUND | Self::URL_ELICITATION_REQUIRED)
+    }
+
+    /// Whether an application may give this code a meaning of its own: only outside -32768 to -32000.
+    #[must_use]
+    pub const fn may_allocate(self) -> bool {
+        matches!(self.range(), CodeRange::Application)
+    }
+}
+
+impl From<i64> for ErrorCode {
+    fn from(code: i64) -> Self {
+        Self(code)
+    }
+}
+
+/// The number, followed by the name where there is one: `-32601 (method not found)`.
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "{} ({name})", self.0),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: i64, range: CodeRange, meaning: bool, allocate: bool) {
+        let code = ErrorCode::new(code);
+        assert_eq!(code.range(), range, "{code}");
+        assert_eq!(code.has_meaning(), meaning, "{code}");
+        assert_eq!(code.may_emit(), meaning, "{code}");
+        assert_eq!(code.may_allocate(), allocate, "{code}");
+    }
+
+    // protocol:J-17, protocol:J-18, protocol:J-19, protocol:J-22
+    #[test]
+    fn ranges_decide_who_may_use_a_code() {
+        use CodeRange::{Application, JsonRpc, Legacy, Mcp};
+        for (code, range, meaning, allocate) in [
+            (-32769, Application, true, true),
+            (-32768, JsonRpc, false, false),
+            (-32700, JsonRpc, true, false),
+            (-32603, JsonRpc, true, false),
+            (-32602, JsonRpc, true, false),
+            (-32601, JsonRpc, true, false),
+            (-32600, JsonRpc, true, false),
+            (-32599, JsonRpc, false, false),
+            (-32100, JsonRpc, false, false),
+            (-32099, Mcp, false, false),
+            (-32042, Mcp, true, false),
+            (-32023, Mcp, false, false),
+            (-32022, Mcp, true, false),
+            (-32021, Mcp, true, false),
+            (-32020, Mcp, true, false),
+            (-32019, Legacy, false, false),
+            (-32003, Legacy, false, false),
+            (-32002, Legacy, true, false),
+            (-32001, Legacy, false, false),
+            (-32000, Legacy, false, false),
+            (-31999, Application, true, true),
+            (-1, Application, true, true),
+            (0, Application, true, true),
+            (i64::MIN, Application, true, true),
+            (i64::MAX, Application, true, true),
+        ] {
+            check(code, range, meaning, allocate);
+        }
+    }
+
+    // protocol:J-20
+    #[test]
+    fn two_codes_are_retired_from_2026_07_28_on() {
+        let retired: Vec<i64> = (-32768..=0).filter(|code| ErrorCode::new(*code).is_retired()).collect();
+        assert_eq!(retired, [-32042, -32002]);
+    }
+
+    #[test]
+    fn display_names_known_codes() {
+        assert_eq!(ErrorCode::METHOD_NOT_FOUND.to_string(), "-32601 (method not found)");
+        assert_eq!(ErrorCode::new(-32001).to_string(), "-32001");
+        assert_eq!(ErrorCode::USER_REJECTED.to_string(), "-1 (user rejected)");
+    }
+}

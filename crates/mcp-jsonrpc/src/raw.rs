@@ -1,0 +1,236 @@
+//! JSON text that nobody has parsed yet.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::show::Capped;
+
+/// A borrowed piece of JSON text: the params, result or error data of a message, still inside the received text.
+///
+/// What [`decode`](crate::decode) promises of it: one value, strings closed, brackets matched, within the depth limit.
+/// Everything else (numbers, literals, commas, escapes, control characters) is checked when it is
+/// [parsed](Self::parse) into a type, or by [`validate`](Self::validate).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RawRef<'a>(&'a str);
+
+impl<'a> RawRef<'a> {
+    /// Takes over a value that the scanner bracketed.
+    pub(crate) fn bracketed(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// The text, without surrounding white space.
+    #[must_use]
+    pub fn as_str(self) -> &'a str {
+        self.0
+    }
+
+    /// Parses the text into a type, which may borrow from the received message.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON or does not fit the type.
+    pub fn parse<T: Deserialize<'a>>(self) -> Result<T, ParseError> {
+        serde_json::from_str(self.0).map_err(|error| ParseError::new(&error))
+    }
+
+    /// Checks that the text is valid JSON throughout. No allocation, no recursion.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the place of the first fault.
+    pub fn validate(self) -> Result<(), ParseError> {
+        serde_json::from_str::<&RawValue>(self.0).map(drop).map_err(|error| ParseError::new(&error))
+    }
+
+    /// Copies the text (one allocation).
+    #[must_use]
+    pub fn to_owned(self) -> RawJson {
+        RawJson(Repr::Copied(self.0.into()))
+    }
+
+    /// Keeps the text without copying it, by sharing the message that it lies in. A text that lies elsewhere is copied.
+    ///
+    /// Meant for large results: the whole message stays in memory as long as the piece does.
+    #[must_use]
+    pub fn to_shared(self, message: &Arc<String>) -> RawJson {
+        let start = (self.0.as_ptr() as usize).checked_sub(message.as_ptr() as usize);
+        let shared = start.and_then(|start| {
+            let end = start.checked_add(self.0.len())?;
+            // The range is looked up again, so that a wrong guess about addresses could never lend other bytes.
+            (message.get(start..end)? == self.0).then_some((start, end))
+        });
+        match shared {
+            Some((start, end)) => RawJson(Repr::Shared { message: Arc::clone(message), start, end }),
+            None => self.to_owned(),
+        }
+    }
+}
+
+/// Shows the length only: params and results may hold secrets.
+impl fmt::Debug for RawRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawRef({} bytes)", self.0.len())
+    }
+}
+
+/// An owned piece of JSON text, cheap to clone.
+///
+/// One that was received promises no more than a [`RawRef`]; [`from_text`](Self::from_text) and
+/// [`from_serialize`](Self::from_serialize) make valid ones. Serializing it writes the text as it is, after checking a
+/// received one, so that invalid text is never passed on.
+#[derive(Clone)]
+pub struct RawJson(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    /// Valid throughout.
+    Valid(Arc<RawValue>),
+    /// Bracketed by the scanner.
+    Copied(Arc<str>),
+    /// Bracketed by the scanner, inside a whole message.
+    Shared { message: Arc<String>, start: usize, end: usize },
+}
+
+impl RawJson {
+    /// Takes a JSON text, checking that it is valid. Surrounding white space is dropped.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the place of the first fault.
+    pub fn from_text(text: String) -> Result<Self, ParseError> {
+        RawValue::from_string(text).map(Self::from_raw_value).map_err(|error| ParseError::new(&error))
+    }
+
+    /// Serializes a value.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the value has no JSON form (for example a map whose keys are not strings).
+    pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, ParseError> {
+        serde_json::value::to_raw_value(value)
+            .map(Self::from_raw_value)
+            .map_err(|error| ParseError::new(&error))
+    }
+
+    fn from_raw_value(value: Box<RawValue>) -> Self {
+        Self(Repr::Valid(Arc::from(value)))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Repr::Valid(value) => value.get(),
+            Repr::Copied(text) => text,
+            // Invariant: `to_shared` found exactly this range in this message, and nothing changes either.
+            Repr::Shared { message, start, end } => message.get(*start..*end).unwrap_or("null"),
+        }
+    }
+
+    /// Borrows it.
+    #[must_use]
+    pub fn as_raw_ref(&self) -> RawRef<'_> {
+        RawRef(self.as_str())
+    }
+
+    /// Parses the text into a type that owns its parts.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON or does not fit the type.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
+        self.as_raw_ref().parse()
+    }
+}
+
+/// Equal when the texts are, byte for byte.
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+/// Shows the length only: params and results may hold secrets.
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawJson({} bytes)", self.as_str().len())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Repr::Valid(value) => value.serialize(serializer),
+            Repr::Copied(_) | Repr::Shared { .. } => self.as_raw_ref().serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for RawRef<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let checked: &RawValue = serde_json::from_str(self.0)
+            .map_err(|error| serde::ser::Error::custom(ParseError::new(&error)))?;
+        checked.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(Self::from_raw_value)
+    }
+}
+
+/// JSON text that is invalid or does not fit the wanted type.
+///
+/// The message may quote a little of the text: it is capped, and control characters in it are escaped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    message: Box<str>,
+    line: usize,
+    column: usize,
+    syntax: bool,
+}
+
+impl ParseError {
+    fn new(error: &serde_json::Error) -> Self {
+        let mut message = error.to_string();
+        // The place is kept apart; serde_json repeats it at the end of its text.
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        if message.ends_with(&place) {
+            message.truncate(message.len() - place.len());
+        }
+        Self {
+            message: Capped(&message).to_string().into(),
+            line: error.line(),
+            column: error.column(),
+            syntax: !error.is_data(),
+        }
+    }
+
+    /// Whether the text is not valid JSON at all, in contrast to valid JSON of another shape than wanted.
+    #[must_use]
+    pub fn is_syntax(&self) -> bool {
+        self.syntax
+    }
+
+    /// The line of the fault, from 1; 0 when there is no place (a value that could not be serialized).
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column of the fault in bytes, from 1; 0 when unknown.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.column
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if self.line > 0 { write!(f, " at line {} column {}", self.line, self.column) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for ParseError {}
