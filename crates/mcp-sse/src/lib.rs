@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod encode;
 mod event;
 mod limits;
 mod parser;
