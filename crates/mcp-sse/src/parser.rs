@@ -468,6 +468,10 @@ impl Parser {
                 }
                 if nul.is_some() {
                     self.state = State::Skip;
+                    // What is ignored is measured like any id, an unfinished character included.
+                    if self.partial.finish_value(self.limits.max_event_id_bytes).is_err() {
+                        return self.overflow(Limit::EventId);
+                    }
                 }
             }
             Field::Retry(millis) => {
