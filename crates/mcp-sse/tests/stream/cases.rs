@@ -1,0 +1,213 @@
+//! Streams and what must come of them, worked out by hand from the standard.
+
+/// One stream. Events are (type, data, last event id at dispatch).
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) stream: &'static [u8],
+    pub(crate) events: &'static [(&'static str, &'static str, &'static str)],
+    pub(crate) last_event_id: &'static str,
+    pub(crate) retry_ms: Option<u64>,
+}
+
+const fn case(
+    name: &'static str,
+    stream: &'static [u8],
+    events: &'static [(&'static str, &'static str, &'static str)],
+    last_event_id: &'static str,
+    retry_ms: Option<u64>,
+) -> Case {
+    Case { name, stream, events, last_event_id, retry_ms }
+}
+
+const M: &str = "message";
+
+/// The streams of the web platform tests `eventsource/format-*` and `event-data`, as their server
+/// sends them (it adds a blank line, or one LF where a test asks for no newline).
+#[rustfmt::skip]
+pub(crate) const WEB_PLATFORM: &[Case] = &[
+    case("event-data", b"data:msg\ndata: msg\n\ndata:\n\ndata:end\n\n",
+        &[(M, "msg\nmsg", ""), (M, "", ""), (M, "end", "")], "", None),
+    case("format-bom", b"\xEF\xBB\xBFdata:1\n\n\xEF\xBB\xBFdata:2\n\ndata:3\n\n\n",
+        &[(M, "1", ""), (M, "3", "")], "", None),
+    case("format-bom-2", b"\xEF\xBB\xBF\xEF\xBB\xBFdata:1\n\ndata:2\n\ndata:3\n\n\n",
+        &[(M, "2", ""), (M, "3", "")], "", None),
+    case("format-comments",
+        b"data:1\r:\0\n:\r\ndata:2\n:xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\rdata:3\n:data:fail\r:xxxxxxxxxxxxxx\ndata:4\n\n",
+        &[(M, "1\n2\n3\n4", "")], "", None),
+    case("format-data-before-final-empty-line", b"retry:1000\ndata:test1\n\nid:test\ndata:test2\n",
+        &[(M, "test1", "")], "", Some(1000)),
+    case("format-field-data", b"data:\n\ndata\ndata\n\ndata:test\n\n\n",
+        &[(M, "", ""), (M, "\n", ""), (M, "test", "")], "", None),
+    case("format-field-event", b"event:test\ndata:x\n\ndata:x\n\n\n",
+        &[("test", "x", ""), (M, "x", "")], "", None),
+    case("format-field-event-empty", b"event: \ndata:data\n\n\n", &[(M, "data", "")], "", None),
+    case("format-field-id", b"id: \xE2\x80\xA6\nretry: 200\ndata: hello\n\n",
+        &[(M, "hello", "\u{2026}")], "\u{2026}", Some(200)),
+    case("format-field-id-2, next connection", b"data: \xE2\x80\xA6\n\n", &[(M, "\u{2026}", "")], "", None),
+    case("format-field-id-3, persists", b"id: 1\ndata: 1\n\ndata:2\n\nid: 2\ndata:3\n\ndata:4\n\n",
+        &[(M, "1", "1"), (M, "2", "1"), (M, "3", "2"), (M, "4", "2")], "2", None),
+    case("format-field-id-3, resets", b"id: 1\ndata: 1\n\nid:\ndata:2\n\ndata:3\n\n",
+        &[(M, "1", "1"), (M, "2", ""), (M, "3", "")], "", None),
+    case("format-field-id-3, resets without colon", b"id: 1\ndata: 1\n\nid\ndata:2\n\ndata:3\n\n",
+        &[(M, "1", "1"), (M, "2", ""), (M, "3", "")], "", None),
+    // seed:E5, seed:S-92
+    case("format-field-id-null, two", b"id: \0\0\nretry: 200\ndata: hello\n\n", &[(M, "hello", "")], "", Some(200)),
+    case("format-field-id-null, last", b"id: x\0\nretry: 200\ndata: hello\n\n", &[(M, "hello", "")], "", Some(200)),
+    case("format-field-id-null, first", b"id: \0x\nretry: 200\ndata: hello\n\n", &[(M, "hello", "")], "", Some(200)),
+    case("format-field-id-null, middle", b"id: x\0x\nretry: 200\ndata: hello\n\n", &[(M, "hello", "")], "", Some(200)),
+    case("format-field-id-null, space", b"id:  \0\nretry: 200\ndata: hello\n\n", &[(M, "hello", "")], "", Some(200)),
+    case("format-field-parsing",
+        b"data:\0\ndata:  2\rData:1\ndata\0:2\ndata:1\r\0data:4\nda-ta:3\rdata_5\ndata:3\rdata:\r\n data:32\ndata:4\n\n",
+        &[(M, "\0\n 2\n1\n3\n\n4", "")], "", None),
+    case("format-field-retry", b"retry:03000\ndata:x\n\n\n", &[(M, "x", "")], "", Some(3000)),
+    case("format-field-retry-bogus", b"retry:3000\nretry:1000x\ndata:x\n\n\n", &[(M, "x", "")], "", Some(3000)),
+    case("format-field-retry-empty", b"retry\ndata:test\n\n\n", &[(M, "test", "")], "", None),
+    case("format-field-unknown",
+        b"data:test\n data\ndata\nfoobar:xxx\njustsometext\n:thisisacommentyay\ndata:test\n\n\n",
+        &[(M, "test\n\ntest", "")], "", None),
+    case("format-leading-space", b"data:\ttest\rdata: \ndata:test\n\n\n", &[(M, "\ttest\n\ntest", "")], "", None),
+    case("format-newlines", b"data:test\r\ndata\ndata:test\r\n\r\n", &[(M, "test\n\ntest", "")], "", None),
+    case("format-null-character", b"data:\0\n\n\n\n", &[(M, "\0", "")], "", None),
+    case("format-utf-8", b"data:ok\xE2\x80\xA6\n\n\n", &[(M, "ok\u{2026}", "")], "", None),
+];
+
+/// Our own.
+#[rustfmt::skip]
+pub(crate) const OWN: &[Case] = &[
+    // Line ends. seed:S-85, seed:S-86, seed:E7, protocol:H-10, field:FR-029
+    case("lf", b"data: a\n\ndata: b\n\n", &[(M, "a", ""), (M, "b", "")], "", None),
+    case("crlf", b"data: a\r\n\r\ndata: b\r\n\r\n", &[(M, "a", ""), (M, "b", "")], "", None),
+    case("cr", b"data: a\r\rdata: b\r\r", &[(M, "a", ""), (M, "b", "")], "", None),
+    case("mixed", b"data: a\r\ndata: b\rdata: c\n\r\ndata: d\r\n\n", &[(M, "a\nb\nc", ""), (M, "d", "")], "", None),
+    case("lf after a blank crlf is another blank line", b"data: a\r\n\r\n\ndata: b\n\n", &[(M, "a", ""), (M, "b", "")], "", None),
+    case("lf cr is two line ends", b"data: a\n\rdata: b\n\r", &[(M, "a", ""), (M, "b", "")], "", None),
+    case("crlf inside an event", b"event: e\r\nid: 1\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\n", &[("e", "{\"a\":\n1}", "1")], "1", None),
+    case("only line ends", b"\n\r\r\n\n\r\n\r", &[], "", None),
+    case("ends with a bare cr", b"data: a\n\r", &[(M, "a", "")], "", None),
+    case("other line separators are data", b"data: a\x0Bb\x0Cc\xC2\x85d\xE2\x80\xA8e\n\n", &[(M, "a\u{B}b\u{C}c\u{85}d\u{2028}e", "")], "", None),
+
+    // data. seed:S-89, seed:S-90
+    case("no space after the colon", b"data:a\n\n", &[(M, "a", "")], "", None),
+    case("only one space is removed", b"data:  a \n\n", &[(M, " a ", "")], "", None),
+    case("a tab is kept", b"data:\ta\n\n", &[(M, "\ta", "")], "", None),
+    case("a no-break space is kept", b"data:\xC2\xA0a\n\n", &[(M, "\u{A0}a", "")], "", None),
+    case("colons in the value", b"data: a:b: c:\n\n", &[(M, "a:b: c:", "")], "", None),
+    case("a colon first in the value", b"data::a\n\n", &[(M, ":a", "")], "", None),
+    case("data without colon", b"data\n\n", &[(M, "", "")], "", None),
+    case("two of them", b"data\ndata\n\n", &[(M, "\n", "")], "", None),
+    case("empty, then text", b"data:\ndata: a\n\n", &[(M, "\na", "")], "", None),
+    case("text, then empty", b"data: a\ndata:\n\n", &[(M, "a\n", "")], "", None),
+    case("three lines", b"data: a\ndata: b\ndata: c\n\n", &[(M, "a\nb\nc", "")], "", None),
+    case("a space alone is an empty value", b"data: \n\n", &[(M, "", "")], "", None),
+    case("two spaces are one", b"data:  \n\n", &[(M, " ", "")], "", None),
+    case("a field line as data", b"data: id: 1\ndata: retry: 5\n\n", &[(M, "id: 1\nretry: 5", "")], "", None),
+    case("other fields between the data lines", b"data: a\nevent: e\ndata: b\nid: 1\ndata: c\n\n", &[("e", "a\nb\nc", "1")], "1", None),
+    case("block without data", b"event: e\n\ndata: a\n\n", &[(M, "a", "")], "", None),
+    case("names have no prefix match", b"dat: a\ndataa: b\ndata : c\ndata\t: d\n\n", &[], "", None),
+    case("names are case-sensitive", b"Data: a\nDATA: b\nID: 1\nEvent: e\nRetry: 5\ndata: c\n\n", &[(M, "c", "")], "", None),
+    case("a space before the name makes another name", b" data: a\n data\n\n", &[], "", None),
+    case("json", b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n", &[(M, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", "")], "", None),
+
+    // The end of the stream. seed:S-95b, seed:E6, field:FR-068
+    case("unfinished line", b"data: a\n\ndata: b", &[(M, "a", "")], "", None),
+    case("unfinished block", b"data: a\n\ndata: b\n", &[(M, "a", "")], "", None),
+    case("the id of an unfinished block does not count", b"id: 1\ndata: a\n\nid: 2\ndata: b\n", &[(M, "a", "1")], "1", None),
+    case("nor that of a block without data", b"id: 1\n\nid: 2\n", &[], "1", None),
+    case("an unfinished retry does not count", b"retry: 5\nretry: 77", &[], "", Some(5)),
+    case("a finished one in an unfinished block does", b"data: a\nretry: 5\n", &[], "", Some(5)),
+    case("a name alone at the end", b"data: a\n\ndata", &[(M, "a", "")], "", None),
+    case("nothing", b"", &[], "", None),
+
+    // event. seed:S-95, seed:E9, field:FR-031
+    case("type", b"event: ping\ndata: {}\n\n", &[("ping", "{}", "")], "", None),
+    case("type message", b"event: message\ndata: a\n\n", &[(M, "a", "")], "", None),
+    case("type message crlf", b"event: message\r\ndata: a\r\n\r\n", &[(M, "a", "")], "", None),
+    case("longer than message", b"event: messages\ndata: a\n\n", &[("messages", "a", "")], "", None),
+    case("type without space", b"event:message\ndata: a\n\nevent:x\ndata: b\n\n", &[(M, "a", ""), ("x", "b", "")], "", None),
+    case("the last type wins", b"event: a\nevent: b\ndata: x\n\n", &[("b", "x", "")], "", None),
+    case("message resets", b"event: a\nevent: message\ndata: x\n\n", &[(M, "x", "")], "", None),
+    case("empty resets", b"event: a\nevent:\ndata: x\n\n", &[(M, "x", "")], "", None),
+    case("no colon resets", b"event: a\nevent\ndata: x\n\n", &[(M, "x", "")], "", None),
+    case("the type is for one event", b"event: a\ndata: x\n\ndata: y\n\n", &[("a", "x", ""), (M, "y", "")], "", None),
+    case("and not for the block after one without data", b"event: a\n\ndata: y\n\n", &[(M, "y", "")], "", None),
+    case("type after data", b"data: x\nevent: a\n\n", &[("a", "x", "")], "", None),
+    case("type with nul and spaces", b"event:  a \0b \ndata: x\n\n", &[(" a \0b ", "x", "")], "", None),
+    case("heartbeat with an empty data field", b": ping\n\nevent: heartbeat\ndata:\n\nevent: message\ndata: r\n\n", &[("heartbeat", "", ""), (M, "r", "")], "", None),
+
+    // id. protocol:H-26, seed:S-91, seed:S-93, seed:S-95a, seed:E3, field:FR-027
+    case("priming event", b"id: s1_0\nretry: 3000\ndata:\n\nid: s1_1\ndata: {}\n\n", &[(M, "", "s1_0"), (M, "{}", "s1_1")], "s1_1", Some(3000)),
+    case("priming event, data first", b"data: \nid: 0\nretry: 3000\n\n", &[(M, "", "0")], "0", Some(3000)),
+    case("id without data counts at the blank line", b"id: 1\n\ndata: a\n\n", &[(M, "a", "1")], "1", None),
+    case("id with data without colon", b"id: 1\ndata\n\n", &[(M, "", "1")], "1", None),
+    case("id after data", b"data: a\nid: 1\n\n", &[(M, "a", "1")], "1", None),
+    case("the last id wins", b"id: 1\nid: 2\ndata: a\n\n", &[(M, "a", "2")], "2", None),
+    case("the id stays", b"id: 1\ndata: a\n\ndata: b\n\n: c\n\ndata: d\n\n", &[(M, "a", "1"), (M, "b", "1"), (M, "d", "1")], "1", None),
+    case("an empty id resets without data", b"id: 1\ndata: a\n\nid:\n\ndata: b\n\n", &[(M, "a", "1"), (M, "b", "")], "", None),
+    case("an id with nul leaves the one before it in the block", b"id: 1\nid: a\0b\ndata: x\n\n", &[(M, "x", "1")], "1", None),
+    case("and the one of the stream", b"id: 1\ndata: x\n\nid: \0\ndata: y\n\n", &[(M, "x", "1"), (M, "y", "1")], "1", None),
+    case("id outside of ascii", b"id: \xE2\x80\xA6\xC3\xA9\ndata: x\n\n", &[(M, "x", "\u{2026}\u{E9}")], "\u{2026}\u{E9}", None),
+    case("id with spaces", b"id:  a b \ndata: x\n\n", &[(M, "x", " a b ")], " a b ", None),
+    case("invalid bytes in an id", b"id: a\xFFb\ndata: x\n\n", &[(M, "x", "a\u{FFFD}b")], "a\u{FFFD}b", None),
+    case("longer and shorter ids", b"id: 12345\ndata: a\n\nid: 6\ndata: b\n\nid: 7890\ndata: c\n\n", &[(M, "a", "12345"), (M, "b", "6"), (M, "c", "7890")], "7890", None),
+
+    // retry. seed:S-94, seed:E8, protocol:H-29
+    case("retry", b"retry: 120000\n\n", &[], "", Some(120_000)),
+    case("retry zero", b"retry: 0\n", &[], "", Some(0)),
+    case("retry without space", b"retry:5\n", &[], "", Some(5)),
+    case("retry empty", b"retry:\nretry: \n", &[], "", None),
+    case("retry without colon keeps the last", b"retry: 5\nretry\n", &[], "", Some(5)),
+    case("retry with a sign", b"retry: +5\nretry: -5\n", &[], "", None),
+    case("retry as a fraction", b"retry: 1.5\n", &[], "", None),
+    case("retry with an exponent", b"retry: 1e4\n", &[], "", None),
+    case("retry in hexadecimal", b"retry: 0x20\n", &[], "", None),
+    case("retry with spaces", b"retry:  5\nretry: 5 \nretry: 5 5\n", &[], "", None),
+    case("retry with an underscore", b"retry: 1_000\n", &[], "", None),
+    case("retry in arabic digits", "retry: \u{661}\u{662}\n".as_bytes(), &[], "", None),
+    case("retry with invalid bytes", b"retry: 5\xFF\n", &[], "", None),
+    case("retry with nul", b"retry: 5\0\n", &[], "", None),
+    case("the last valid retry wins", b"retry: 1\nretry: 2\nretry: x\n", &[], "", Some(2)),
+    case("the largest retry", b"retry: 18446744073709551615\n", &[], "", Some(u64::MAX)),
+    case("a larger one counts as that", b"retry: 18446744073709551616\n", &[], "", Some(u64::MAX)),
+    case("and a much larger one", b"retry: 99999999999999999999999999999999999999\n", &[], "", Some(u64::MAX)),
+    case("leading zeros", b"retry: 00000000000000000000000000000000007\n", &[], "", Some(7)),
+    case("retry in an event", b"data: a\nretry: 10\nid: 1\n\n", &[(M, "a", "1")], "1", Some(10)),
+
+    // Comments and unknown fields. seed:S-88, protocol:H-10
+    case("comments", b": a\n:b\n:\n::\n\n: data: x\n\n", &[], "", None),
+    case("comment in an event", b"data: a\n: x\ndata: b\n\n", &[(M, "a\nb", "")], "", None),
+    case("comment with invalid bytes", b": \xFF\xC3\ndata: a\n\n", &[(M, "a", "")], "", None),
+    case("unknown fields", b"foo: a\nfoo\nevents: b\nidx: 1\nretryy: 5\ndata: a\n\n", &[(M, "a", "")], "", None),
+    case("unknown field after a complete event", b"data: a\n\nfoo: b\n\n", &[(M, "a", "")], "", None),
+    case("lines without colon", b"hello\nworld\n\ndata: a\n\n", &[(M, "a", "")], "", None),
+    case("names cut short", b"d\nda\ndat\ne\neven\ni\nr\nretr\ndata: a\n\n", &[(M, "a", "")], "", None),
+
+    // The byte order mark. seed:S-87
+    case("mark before a comment", b"\xEF\xBB\xBF: a\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("mark before a blank line", b"\xEF\xBB\xBF\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("mark alone", b"\xEF\xBB\xBF", &[], "", None),
+    case("mark after a blank line is a name", b"\n\xEF\xBB\xBFdata: a\n\n", &[], "", None),
+    case("mark in data stays", b"data: \xEF\xBB\xBFa\n\n", &[(M, "\u{FEFF}a", "")], "", None),
+    case("two bytes of a mark spoil the line", b"\xEF\xBBdata: a\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("one byte of it too", b"\xEFdata: a\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("half a mark and a line end", b"\xEF\xBB\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("half a mark, then a whole one", b"\xEF\xEF\xBB\xBFdata: a\n\n", &[], "", None),
+    case("a mark in utf-16", b"\xFF\xFEdata: a\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("the letters that a mark is in latin-1", "\u{EF}\u{BB}\u{BF}data: a\ndata: b\n\n".as_bytes(), &[(M, "b", "")], "", None),
+
+    // Invalid UTF-8: one U+FFFD for each maximal subpart. seed:S-95d
+    case("a byte that is never valid", b"data: a\xFFb\n\n", &[(M, "a\u{FFFD}b", "")], "", None),
+    case("two of them", b"data: \xFE\xFF\n\n", &[(M, "\u{FFFD}\u{FFFD}", "")], "", None),
+    case("continuation bytes alone", b"data: \x80\xBF\n\n", &[(M, "\u{FFFD}\u{FFFD}", "")], "", None),
+    case("overlong", b"data: \xC0\xAF\xE0\x80\xAF\n\n", &[(M, "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}", "")], "", None),
+    case("surrogate", b"data: \xED\xA0\x80\n\n", &[(M, "\u{FFFD}\u{FFFD}\u{FFFD}", "")], "", None),
+    case("beyond U+10FFFF", b"data: \xF4\x90\x80\x80\n\n", &[(M, "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}", "")], "", None),
+    case("three of four bytes", b"data: \xF0\x9F\x98x\n\n", &[(M, "\u{FFFD}x", "")], "", None),
+    case("cut by another character", b"data: \xE2\x82\xE2\x82\xAC\n\n", &[(M, "\u{FFFD}\u{20AC}", "")], "", None),
+    case("cut by the line end", b"data: a\xE2\x82\ndata: b\xC3\r\n\r\n", &[(M, "a\u{FFFD}\nb\u{FFFD}", "")], "", None),
+    case("cut by a line end, continued after it", b"data: \xF0\x9F\ndata: \x98\x80\n\n", &[(M, "\u{FFFD}\n\u{FFFD}\u{FFFD}", "")], "", None),
+    case("valid characters of every length", "data: a\u{E9}\u{20AC}\u{1F600}\u{10FFFF}\n\n".as_bytes(), &[(M, "a\u{E9}\u{20AC}\u{1F600}\u{10FFFF}", "")], "", None),
+    case("invalid bytes in a type", b"event: \xC3\ndata: a\n\n", &[("\u{FFFD}", "a", "")], "", None),
+    case("invalid bytes in a name", b"da\xFFta: a\n\xFFdata: b\ndata\xFF: c\n\n", &[], "", None),
+    case("a character cut by the colon", b"dat\xC3: a\ndata: b\n\n", &[(M, "b", "")], "", None),
+    case("nul in data", b"data: a\0b\n\n", &[(M, "a\0b", "")], "", None),
+];

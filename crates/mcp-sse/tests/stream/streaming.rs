@@ -1,0 +1,180 @@
+//! When events come, what survives between them, and what a connection leaves behind.
+
+use std::time::Duration;
+
+use mcp_sse::{Limits, Parser};
+
+fn parser() -> Parser {
+    Parser::new(Limits::new())
+}
+
+/// The data of the events that come of one piece.
+fn feed(parser: &mut Parser, mut piece: &[u8]) -> Vec<String> {
+    let mut events = Vec::new();
+    loop {
+        match parser.next(&mut piece) {
+            Ok(Some(event)) => events.push(event.data().to_owned()),
+            Ok(None) => return events,
+            Err(error) => panic!("no limit is in reach: {error}"),
+        }
+    }
+}
+
+// field:FR-029, seed:E7
+#[test]
+fn an_event_that_ends_with_cr_is_not_held_back() {
+    for stream in [
+        &b"data: a\r\r"[..],
+        b"data: a\r\n\r",
+        b"data: a\n\r",
+        b"data: a\n\n",
+        b"data: a\r\n\r\n",
+        b"data: a\r\n\n",
+    ] {
+        assert_eq!(feed(&mut parser(), stream), ["a"], "{stream:?}");
+        let mut parser = parser();
+        let (last, before) = stream.split_last().expect("not empty");
+        let early = feed(&mut parser, before);
+        if stream.ends_with(b"\r\n") {
+            assert_eq!(early, ["a"], "{stream:?} is complete before its last byte");
+            assert!(feed(&mut parser, &[*last]).is_empty());
+        } else {
+            assert!(early.is_empty(), "{stream:?}");
+            assert_eq!(feed(&mut parser, &[*last]), ["a"], "{stream:?}");
+        }
+    }
+}
+
+#[test]
+fn an_lf_after_the_cr_that_ended_an_event_belongs_to_it() {
+    let mut parser = parser();
+    assert_eq!(feed(&mut parser, b"data: a\r\n\r"), ["a"]);
+    assert_eq!(feed(&mut parser, b"\ndata: b\r\n\r"), ["b"]);
+    assert_eq!(feed(&mut parser, b"data: c\r\r"), ["c"], "and one that does not come is not missed");
+}
+
+// protocol:H-26, seed:S-95b: nothing of a block counts before its blank line.
+#[test]
+fn the_last_event_id_moves_at_the_blank_line() {
+    let mut parser = parser();
+    feed(&mut parser, b"id: 1\ndata: a\n");
+    assert_eq!((parser.last_event_id(), parser.id_seen()), ("", false));
+    feed(&mut parser, b"\n");
+    assert_eq!((parser.last_event_id(), parser.id_seen()), ("1", true));
+    feed(&mut parser, b"id: 2\n");
+    assert_eq!(parser.last_event_id(), "1");
+    feed(&mut parser, b"\n");
+    assert_eq!(parser.last_event_id(), "2", "a block without data moves it too");
+}
+
+// protocol:H-29: the wait that was asked for does not depend on the block being finished.
+#[test]
+fn retry_counts_at_the_end_of_its_line() {
+    let mut parser = parser();
+    feed(&mut parser, b"retry: 70");
+    assert_eq!(parser.retry(), None);
+    feed(&mut parser, b"0\r");
+    assert_eq!(parser.retry(), Some(Duration::from_millis(700)));
+    feed(&mut parser, b"\nretry: 18446744073709551616\n");
+    assert_eq!(parser.retry(), Some(Duration::from_millis(u64::MAX)));
+}
+
+#[test]
+fn an_ignored_id_is_not_seen() {
+    let mut parser = parser();
+    feed(&mut parser, b"id: a\0\ndata: x\n\n");
+    assert!(!parser.id_seen());
+    feed(&mut parser, b"id\n\n");
+    assert!(parser.id_seen(), "an empty one is");
+    assert_eq!(parser.last_event_id(), "");
+}
+
+// protocol:H-27: a resumed stream goes on from the id that the last connection left.
+#[test]
+fn a_reset_keeps_the_id_and_retry_and_forgets_the_unfinished_block() {
+    let mut parser = parser();
+    feed(&mut parser, b"retry: 5\nid: 1\ndata: a\n\nevent: e\nid: 2\ndata: lost\ndata: \xE2\x82");
+    parser.reset();
+    assert_eq!(parser.last_event_id(), "1");
+    assert_eq!(parser.retry(), Some(Duration::from_millis(5)));
+    assert!(!parser.id_seen());
+
+    let mut input: &[u8] = b"\xEF\xBB\xBFdata: b\n\n";
+    let event = parser.next(&mut input).expect("no limit").expect("an event");
+    assert_eq!((event.event_type(), event.data(), event.last_event_id()), ("message", "b", "1"));
+}
+
+#[test]
+fn a_reset_forgets_half_a_line_end_and_a_discarded_block() {
+    let mut parser = Parser::new(Limits::new().with_max_event_data_bytes(3));
+    let mut input: &[u8] = b"data: long\r";
+    assert!(parser.next(&mut input).is_err());
+    assert!(matches!(parser.next(&mut input), Ok(None)));
+    parser.reset();
+    assert_eq!(feed(&mut parser, b"\ndata: b\n\n"), ["b"]);
+}
+
+// seed:S-95d: one bad byte costs one character, not the stream.
+#[test]
+fn all_events_after_an_invalid_byte_arrive() {
+    let mut stream = b"data: \xFF\n\n".to_vec();
+    for number in 0..1000 {
+        stream.extend(format!("data: {number}\n\n").as_bytes());
+    }
+    for size in [1, 7, 64, 16_384] {
+        let mut parser = parser();
+        let events: Vec<_> = stream.chunks(size).flat_map(|piece| feed(&mut parser, piece)).collect();
+        assert_eq!(events.len(), 1001, "in pieces of {size}");
+        assert_eq!(events.first().map(String::as_str), Some("\u{FFFD}"));
+        assert_eq!(events.last().map(String::as_str), Some("999"));
+    }
+}
+
+// seed:E32: a large event in pieces of any size.
+#[test]
+fn a_large_event_in_small_pieces() {
+    let data = "0123456789abcdé\u{20AC}".repeat(40_000);
+    let stream = format!("data: {data}\n\nid: 1\ndata: after\n\n");
+    for size in [13, 1400, 16_384, usize::MAX] {
+        let mut parser = parser();
+        let events: Vec<_> =
+            stream.as_bytes().chunks(size).flat_map(|piece| feed(&mut parser, piece)).collect();
+        assert!(events == [data.as_str(), "after"], "in pieces of {size}");
+
+        let mut parser = Parser::new(Limits::new());
+        let mut owned = Vec::new();
+        for mut piece in stream.as_bytes().chunks(size) {
+            while let Some(event) = parser.next_owned(&mut piece).expect("no limit is in reach") {
+                owned.push(event);
+            }
+        }
+        assert_eq!(owned.len(), 2);
+        assert!(owned[0].data() == data && owned[0].event_type() == "message", "in pieces of {size}");
+        assert_eq!((owned[1].data(), owned[1].last_event_id()), ("after", "1"));
+    }
+}
+
+#[test]
+fn owned_events_equal_the_lent_ones() {
+    let stream: &[u8] = b"event: e\nid: 1\ndata: a\ndata: b\n\n";
+    let (mut lending, mut owning) = (parser(), parser());
+    let lent = lending.next(&mut { stream }).expect("no limit").expect("an event").into_owned();
+    let owned = owning.next_owned(&mut { stream }).expect("no limit").expect("an event");
+    assert_eq!(lent, owned);
+    assert_eq!((owned.event_type(), owned.data(), owned.last_event_id()), ("e", "a\nb", "1"));
+    assert_eq!(owned.into_data(), "a\nb");
+}
+
+// Nothing that a peer sent shows in a log by accident.
+#[test]
+fn debug_shows_sizes_and_no_content() {
+    let mut parser = parser();
+    let mut input: &[u8] = b"event: kind\nid: secret-1\ndata: secret-2\n\nid: secret-3\ndata: secret-4\n";
+    let event = parser.next(&mut input).expect("no limit").expect("an event");
+    let shown = format!("{event:?} {:?}", event.into_owned());
+    assert!(shown.contains("data_bytes: 8"), "{shown}");
+    assert!(!shown.contains("secret") && !shown.contains("kind"), "{shown}");
+    assert!(matches!(parser.next(&mut input), Ok(None)));
+    let shown = format!("{parser:?}");
+    assert!(!shown.contains("secret"), "{shown}");
+}
