@@ -1,3 +1,71 @@
 //! The data types of the Model Context Protocol specification, every revision readable.
 
 #![forbid(unsafe_code)]
+
+mod cache;
+mod client_capabilities;
+mod content;
+mod icon;
+mod identifier;
+mod implementation;
+mod initialize;
+mod input;
+mod lenient;
+mod list;
+mod logging;
+pub mod meta;
+pub mod methods;
+mod open_enum;
+mod progress;
+mod request;
+mod resource;
+mod result;
+mod roots;
+mod server_capabilities;
+mod settings;
+mod task;
+mod tool;
+mod version;
+
+pub use self::cache::CacheScope;
+pub use self::client_capabilities::{
+    ClientCapabilities, ClientFeature, ClientTaskRequests, ClientTasksCapability, ElicitationCapability,
+    RootsCapability, SamplingCapability, TaskElicitation, TaskSampling,
+};
+pub use self::content::{
+    Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, MAX_CONTENT_BLOCKS,
+    ResourceLink, Role, SamplingMessageContentBlock, TextContent, ToolResultContent, ToolUseContent,
+    UnknownContent,
+};
+pub use self::icon::{Icon, IconTheme};
+pub use self::identifier::{ProgressToken, RequestId};
+pub use self::implementation::Implementation;
+pub use self::initialize::{
+    InitializeRequestParams, InitializeResult, InitializedNotificationParams, PingRequestParams,
+};
+pub use self::input::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
+pub use self::list::{List, RejectedItem};
+pub use self::logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
+pub use self::meta::MetaObject;
+pub use self::progress::{CancelledNotificationParams, ProgressNotificationParams};
+pub use self::request::{Notification, Page, Paginated, Request, WithMeta};
+pub use self::resource::{
+    BlobResourceContents, ListResourceTemplatesRequestParams, ListResourceTemplatesResult,
+    ListResourcesRequestParams, ListResourcesResult, ReadResourceRequestParams, ReadResourceResult, Resource,
+    ResourceContents, ResourceListChangedNotificationParams, ResourceTemplate,
+    ResourceUpdatedNotificationParams, SubscribeRequestParams, TextResourceContents, UnknownResourceContents,
+    UnsubscribeRequestParams,
+};
+pub use self::result::{EmptyResult, ResultType, inspect_result_type};
+pub use self::roots::{ListRootsRequestParams, ListRootsResult, Root, RootsListChangedNotificationParams};
+pub use self::server_capabilities::{
+    ListChangedCapability, ResourcesCapability, ServerCapabilities, ServerFeature, ServerTaskRequests,
+    ServerTasksCapability, TaskTools,
+};
+pub use self::settings::Settings;
+pub use self::task::TaskMetadata;
+pub use self::tool::{
+    CallToolRequestParams, CallToolResult, ListToolsRequestParams, ListToolsResult, TaskSupport, Tool,
+    ToolAnnotations, ToolExecution, ToolHints, ToolListChangedNotificationParams,
+};
+pub use self::version::{ProtocolVersion, UnknownVersion};

@@ -1,0 +1,404 @@
+//! Content blocks: what tools, prompts and sampling messages are made of.
+//!
+//! A block that cannot be read as one of the known kinds becomes [`ContentBlock::Unknown`] at its place in the list,
+//! so neither a kind from the future nor one malformed block costs the blocks beside it. The reading itself is in
+//! [`reader`]: one pass over the text when `type` comes first, as nearly every server writes it.
+
+mod block;
+mod reader;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+pub(crate) use self::block::{Blocks, SamplingBlocks};
+use crate::open_enum::open_enum;
+use crate::{Icon, ResourceContents, lenient};
+
+/// Most content blocks read from one list; a longer list is an error. It keeps a peer from turning three bytes of
+/// text into a hundred bytes of memory without end.
+pub const MAX_CONTENT_BLOCKS: usize = 100_000;
+
+open_enum! {
+    /// Who speaks, or who something is meant for.
+    Role {
+        /// The model.
+        Assistant = "assistant",
+        /// The person.
+        User = "user",
+    }
+}
+
+/// Hints on how to use a content block or a resource. Untrusted: they come from the server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Annotations {
+    /// Who it is meant for; absent means everybody.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Vec<Role>>,
+    /// How important it is, from 0 (entirely optional) to 1 (effectively required); not checked on reading.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
+    /// When it last changed, in ISO 8601 (2025-06-18 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// A block of content.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// A sound (2025-03-26 and later).
+    Audio(AudioContent),
+    /// The address of a resource (2025-06-18 and later).
+    ResourceLink(Box<ResourceLink>),
+    /// A resource itself.
+    Resource(Box<EmbeddedResource>),
+    /// Anything else, as the peer wrote it.
+    Unknown(UnknownContent),
+}
+
+impl ContentBlock {
+    /// A text block.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// The text, if this is a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            _ => None,
+        }
+    }
+
+    /// The value of the block's `type` member; `None` when it had none or one that is not a string.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => Some("text"),
+            Self::Image(_) => Some("image"),
+            Self::Audio(_) => Some("audio"),
+            Self::ResourceLink(_) => Some("resource_link"),
+            Self::Resource(_) => Some("resource"),
+            Self::Unknown(block) => block.kind(),
+        }
+    }
+}
+
+/// A block of content in a sampling message.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum SamplingMessageContentBlock {
+    /// Text.
+    Text(TextContent),
+    /// An image.
+    Image(ImageContent),
+    /// A sound (2025-03-26 and later).
+    Audio(AudioContent),
+    /// The model asks for a tool call (2025-11-25 and later).
+    ToolUse(ToolUseContent),
+    /// The outcome of a tool call (2025-11-25 and later).
+    ToolResult(ToolResultContent),
+    /// Anything else, as the peer wrote it.
+    Unknown(UnknownContent),
+}
+
+impl SamplingMessageContentBlock {
+    /// A text block.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent::new(text))
+    }
+
+    /// The text, if this is a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(block) => Some(&block.text),
+            _ => None,
+        }
+    }
+}
+
+/// Text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "text")]
+#[non_exhaustive]
+pub struct TextContent {
+    /// The text.
+    pub text: String,
+    /// Hints.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON (2025-06-18 and later).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl TextContent {
+    /// Text without hints.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), annotations: None, meta: None }
+    }
+}
+
+/// An image.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "image", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ImageContent {
+    /// The image in base64, not decoded and not checked.
+    pub data: String,
+    /// Its type.
+    pub mime_type: String,
+    /// Hints.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON (2025-06-18 and later).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ImageContent {
+    /// An image given in base64.
+    #[must_use]
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), annotations: None, meta: None }
+    }
+}
+
+/// A sound (2025-03-26 and later).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "audio", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AudioContent {
+    /// The sound in base64, not decoded and not checked.
+    pub data: String,
+    /// Its type.
+    pub mime_type: String,
+    /// Hints.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON (2025-06-18 and later).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl AudioContent {
+    /// A sound given in base64.
+    #[must_use]
+    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        Self { data: data.into(), mime_type: mime_type.into(), annotations: None, meta: None }
+    }
+}
+
+/// The address of a resource (2025-06-18 and later). It need not appear in `resources/list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "resource_link", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceLink {
+    /// The resource's address.
+    pub uri: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// A name to show to people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its size in bytes, before any encoding.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Icons to show (2025-11-25 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ResourceLink {
+    /// What to show to people: the title if there is one, else the name.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// A resource inside a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "resource")]
+#[non_exhaustive]
+pub struct EmbeddedResource {
+    /// The resource.
+    pub resource: ResourceContents,
+    /// Hints.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON (2025-06-18 and later).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+/// The model asks for a tool call (2025-11-25 and later).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "tool_use")]
+#[non_exhaustive]
+pub struct ToolUseContent {
+    /// Names this request, so that the outcome can refer to it.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments: a JSON object, as raw JSON.
+    #[serde(deserialize_with = "lenient::object")]
+    pub input: Box<RawValue>,
+    /// Additional metadata, as raw JSON; to be kept when the message is sent on.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ToolUseContent {
+    /// A request for a call; `None` when `input` is not a JSON object.
+    #[must_use]
+    pub fn new(id: impl Into<String>, name: impl Into<String>, input: Box<RawValue>) -> Option<Self> {
+        lenient::is_object(&input).then(|| Self { id: id.into(), name: name.into(), input, meta: None })
+    }
+}
+
+/// The outcome of a tool call (2025-11-25 and later).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "tool_result", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolResultContent {
+    /// The [`ToolUseContent::id`] this answers.
+    pub tool_use_id: String,
+    /// What the tool returned.
+    #[serde(default, deserialize_with = "Blocks::deserialize")]
+    pub content: Vec<ContentBlock>,
+    /// What the tool returned, as raw JSON; `Some` of `null` differs from `None`.
+    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the call failed; absent means it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// Additional metadata, as raw JSON; to be kept when the message is sent on.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ToolResultContent {
+    /// The outcome of the call that was asked for under `tool_use_id`.
+    #[must_use]
+    pub fn new(tool_use_id: impl Into<String>, content: Vec<ContentBlock>) -> Self {
+        Self {
+            tool_use_id: tool_use_id.into(),
+            content,
+            structured_content: None,
+            is_error: None,
+            meta: None,
+        }
+    }
+}
+
+/// A block that is not of a known kind, or not well formed for its kind.
+#[derive(Clone)]
+pub struct UnknownContent {
+    kind: Option<Box<str>>,
+    problem: Option<&'static str>,
+    raw: Box<RawValue>,
+}
+
+impl UnknownContent {
+    /// The value of the block's `type` member; `None` when it had none or one that is not a string.
+    #[must_use]
+    pub fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
+    /// What is wrong with a block of a known kind (or of no kind); `None` when only its kind is unknown.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        self.problem
+    }
+
+    /// The block as JSON. A block of an unknown kind is as the peer wrote it, except for white space between the
+    /// members; in a malformed block of a known kind the members may come in another order.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+}
+
+impl fmt::Debug for UnknownContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnknownContent")
+            .field("kind", &self.kind)
+            .field("problem", &self.problem)
+            .field("raw_bytes", &self.raw.get().len())
+            .finish()
+    }
+}
+
+impl Serialize for UnknownContent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(serializer)
+    }
+}
+
+impl Serialize for ContentBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(block) => block.serialize(serializer),
+            Self::Image(block) => block.serialize(serializer),
+            Self::Audio(block) => block.serialize(serializer),
+            Self::ResourceLink(block) => block.serialize(serializer),
+            Self::Resource(block) => block.serialize(serializer),
+            Self::Unknown(block) => block.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for SamplingMessageContentBlock {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(block) => block.serialize(serializer),
+            Self::Image(block) => block.serialize(serializer),
+            Self::Audio(block) => block.serialize(serializer),
+            Self::ToolUse(block) => block.serialize(serializer),
+            Self::ToolResult(block) => block.serialize(serializer),
+            Self::Unknown(block) => block.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        reader::Reader::<Self>::new().read(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SamplingMessageContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        reader::Reader::<Self>::new().read(deserializer)
+    }
+}

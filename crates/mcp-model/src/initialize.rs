@@ -1,0 +1,92 @@
+//! The legacy handshake: `initialize` and `notifications/initialized`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::request::{bare_params, notifications, requests};
+use crate::{
+    ClientCapabilities, EmptyResult, Implementation, ProtocolVersion, ServerCapabilities, lenient, methods,
+};
+
+/// Parameters of `initialize`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeRequestParams {
+    /// The version the client offers.
+    pub protocol_version: String,
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+    /// Who the client is.
+    pub client_info: Implementation,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl InitializeRequestParams {
+    /// An offer of `version`, with capabilities and names cut to what that revision defines.
+    ///
+    /// The handshake exists only in legacy revisions: a modern `version` is the caller's mistake, and the newest
+    /// legacy one is offered in its place.
+    #[must_use]
+    pub fn new(
+        version: ProtocolVersion,
+        capabilities: ClientCapabilities,
+        client_info: Implementation,
+    ) -> Self {
+        let version = version.min(ProtocolVersion::LATEST_LEGACY);
+        Self {
+            protocol_version: version.as_str().to_owned(),
+            capabilities: capabilities.for_version(version),
+            client_info: client_info.for_version(version),
+            meta: None,
+        }
+    }
+}
+
+/// Answer to `initialize`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InitializeResult {
+    /// The version the server chose, as it spelled it; see [`InitializeResult::version`].
+    pub protocol_version: String,
+    /// What the server can do.
+    #[serde(default, deserialize_with = "lenient::null_is_empty")]
+    pub capabilities: ServerCapabilities,
+    /// Who the server says it is; `None` when it does not say, or not legibly.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub server_info: Option<Implementation>,
+    /// How to use the server, for the model's prompt. Text of the peer: untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl InitializeResult {
+    /// The negotiated version, or `None` when the server chose one that a handshake cannot lead to: an unknown one or
+    /// a modern one.
+    #[must_use]
+    pub fn version(&self) -> Option<ProtocolVersion> {
+        self.protocol_version.parse().ok().filter(|version: &ProtocolVersion| version.is_legacy())
+    }
+}
+
+bare_params! {
+    /// Parameters of `notifications/initialized`.
+    InitializedNotificationParams;
+    /// Parameters of `ping`.
+    PingRequestParams;
+}
+
+requests! {
+    InitializeRequestParams => methods::INITIALIZE, InitializeResult;
+    PingRequestParams => methods::PING, EmptyResult;
+}
+
+notifications! {
+    InitializedNotificationParams => methods::NOTIFICATIONS_INITIALIZED;
+}

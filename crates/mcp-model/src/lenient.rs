@@ -1,0 +1,96 @@
+//! Readers for members that must never fail the message around them.
+//!
+//! They go by way of the member's raw text, so that whatever stands there is skipped as a whole and the reading can
+//! go on behind it. The cost is one copy of the member, paid only when it is present.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// Reads an optional hint: `null` and a value of the wrong shape count as absent.
+pub(crate) fn hint<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str::<Option<T>>(raw.get()).unwrap_or(None))
+}
+
+/// Reads an optional count: fractions are cut, negative numbers become 0, numbers beyond the range saturate, anything
+/// that is not a number counts as absent.
+pub(crate) fn count<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(parse_count(raw.get()))
+}
+
+pub(crate) fn parse_count(text: &str) -> Option<u64> {
+    if let Ok(exact) = text.parse::<u64>() {
+        return Some(exact);
+    }
+    // Only JSON numbers start like this; `f64::from_str` alone would also read the words of other grammars.
+    if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
+        return None;
+    }
+    // The cast saturates at both ends, and an overflow of the exponent parses as infinity.
+    text.parse::<f64>().ok().map(|number| number as u64)
+}
+
+/// Reads a member for which `null` is a value: present means `Some`, whatever it holds.
+pub(crate) fn present<'de, D>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads a required list for which some servers write `null` when it is empty.
+pub(crate) fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads raw JSON that must be an object.
+pub(crate) fn object<'de, D>(deserializer: D) -> Result<Box<RawValue>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    if is_object(&raw) { Ok(raw) } else { Err(serde::de::Error::custom("not an object")) }
+}
+
+/// Whether the raw JSON is an object. Raw values never begin with white space.
+pub(crate) fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocol:K-05: negative, fractional and huge numbers are read, not refused.
+    #[test]
+    fn counts_saturate_instead_of_failing() {
+        let check = |text: &str, expected: Option<u64>| assert_eq!(parse_count(text), expected, "{text}");
+        check("0", Some(0));
+        check("60000", Some(60_000));
+        check("18446744073709551615", Some(u64::MAX));
+        check("18446744073709551616", Some(u64::MAX));
+        check("1e999", Some(u64::MAX));
+        check("-1", Some(0));
+        check("-1e999", Some(0));
+        check("1500.7", Some(1500));
+        check("1.5e3", Some(1500));
+        check("null", None);
+        check("\"60\"", None);
+        check("true", None);
+        check("{}", None);
+        check("[1]", None);
+    }
+}

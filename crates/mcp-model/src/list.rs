@@ -1,0 +1,247 @@
+//! Lists in which one malformed item does not lose the others.
+//!
+//! An item that cannot be read as its type is set aside with its position, the reason and its raw JSON; the caller
+//! finds it in [`List::rejected`]. Writing a list puts rejected items back at their place, so nothing a peer sent is
+//! lost on the way through.
+
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A list from a peer: the items that could be read, and a report of those that could not.
+///
+/// It dereferences to the slice of readable items. A JSON `null` reads as the empty list, because some servers write
+/// an empty list that way.
+#[derive(Debug, Clone)]
+pub struct List<T> {
+    items: Vec<T>,
+    rejected: Vec<RejectedItem>,
+}
+
+impl<T> List<T> {
+    /// A list of the given items with nothing rejected.
+    #[must_use]
+    pub fn new(items: Vec<T>) -> Self {
+        Self { items, rejected: Vec::new() }
+    }
+
+    /// The items that could be read, in the peer's order.
+    #[must_use]
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// The items that could not be read, in the peer's order.
+    #[must_use]
+    pub fn rejected(&self) -> &[RejectedItem] {
+        &self.rejected
+    }
+
+    /// Gives up the report and keeps the readable items.
+    #[must_use]
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
+    /// Takes the list apart.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<T>, Vec<RejectedItem>) {
+        (self.items, self.rejected)
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl<T> From<Vec<T>> for List<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self::new(items)
+    }
+}
+
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::new(items.into_iter().collect())
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T> IntoIterator for List<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a List<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.iter()
+    }
+}
+
+impl<T: Serialize> Serialize for List<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(Some(self.items.len() + self.rejected.len()))?;
+        let mut rejected = self.rejected.iter().peekable();
+        let mut position = 0;
+        for item in &self.items {
+            while let Some(odd) = rejected.next_if(|odd| odd.index <= position) {
+                sequence.serialize_element(&odd.raw)?;
+                position += 1;
+            }
+            sequence.serialize_element(item)?;
+            position += 1;
+        }
+        for odd in rejected {
+            sequence.serialize_element(&odd.raw)?;
+        }
+        sequence.end()
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ListVisitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
+            type Value = List<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E: serde::de::Error>(self) -> Result<List<T>, E> {
+                Ok(List::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<List<T>, A::Error> {
+                let mut list = List::default();
+                let mut index = 0;
+                while let Some(raw) = sequence.next_element::<Box<RawValue>>()? {
+                    match serde_json::from_str(raw.get()) {
+                        Ok(item) => list.items.push(item),
+                        Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
+                    }
+                    index += 1;
+                }
+                Ok(list)
+            }
+        }
+
+        // `deserialize_any` also sees `null`, which `deserialize_seq` would refuse.
+        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+    }
+}
+
+/// An item of a peer's list that could not be read as its type.
+#[derive(Clone)]
+pub struct RejectedItem {
+    index: usize,
+    reason: String,
+    raw: Box<RawValue>,
+}
+
+impl RejectedItem {
+    /// The item's position in the peer's list, counted from 0 over readable and rejected items alike.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Why it could not be read, in at most about 200 bytes. The text may quote words of the peer: escape control
+    /// characters before showing it.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The item as the peer wrote it.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.raw
+    }
+}
+
+impl fmt::Debug for RejectedItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectedItem")
+            .field("index", &self.index)
+            .field("reason", &self.reason)
+            .field("raw_bytes", &self.raw.get().len())
+            .finish()
+    }
+}
+
+/// The error's text, cut at a character boundary: a parse error quotes the peer's strings whole.
+pub(crate) fn capped(error: &serde_json::Error) -> String {
+    const LIMIT_BYTES: usize = 200;
+    let mut text = error.to_string();
+    if text.len() > LIMIT_BYTES {
+        let mut end = LIMIT_BYTES;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> List<u8> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    /// protocol:10.27: one entry does not fail a whole list.
+    #[test]
+    fn odd_items_are_set_aside_with_their_place_and_put_back_on_writing() {
+        let check = |json: &str, items: &[u8], places: &[usize]| {
+            let list = read(json);
+            assert_eq!(list.items(), items, "{json}");
+            assert_eq!(list.rejected().iter().map(RejectedItem::index).collect::<Vec<_>>(), places, "{json}");
+            assert_eq!(serde_json::to_string(&list).unwrap(), json);
+        };
+        check("[]", &[], &[]);
+        check("[1,2,3]", &[1, 2, 3], &[]);
+        check(r#"["x",1,300,{"a":[]},2,null]"#, &[1, 2], &[0, 2, 3, 5]);
+        check("[false,true]", &[], &[0, 1]);
+    }
+
+    #[test]
+    fn the_reason_is_capped_however_long_the_peers_string_is() {
+        let list = read(&format!("[\"{}\"]", "\u{e9}".repeat(100_000)));
+        let reason = list.rejected()[0].reason();
+        assert!(reason.len() <= 203 && reason.ends_with("..."), "{}", reason.len());
+        assert!(reason.starts_with("invalid type"), "{reason}");
+    }
+
+    #[test]
+    fn null_reads_as_the_empty_list_and_other_shapes_are_refused() {
+        assert!(read("null").is_empty());
+        for json in ["{}", "5", "\"x\"", "true"] {
+            assert!(serde_json::from_str::<List<u8>>(json).is_err(), "{json}");
+        }
+    }
+}

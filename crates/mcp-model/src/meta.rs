@@ -1,0 +1,199 @@
+//! The `_meta` object: its keys, the grammar of keys, and building one.
+//!
+//! Section "_meta" of the specification's base protocol.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{ProgressToken, ProtocolVersion};
+
+/// On requests, all revisions: asks for progress notifications under this token.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+/// On requests, required since 2026-07-28.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// On requests, required since 2026-07-28.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// On requests, since 2026-07-28.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// On requests, since 2026-07-28: the least serious log level wanted for this request.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// On results, since 2026-07-28. What a server says of itself decides nothing.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// On notifications and results of a listen stream, since 2026-07-28.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// On messages that belong to a task, 2025-11-25 only.
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+/// On the result that announces a task, 2025-11-25 only: a text for the model to go on with meanwhile.
+pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
+/// W3C Trace Context, since 2026-07-28.
+pub const TRACEPARENT: &str = "traceparent";
+/// W3C Trace Context, since 2026-07-28.
+pub const TRACESTATE: &str = "tracestate";
+/// W3C Baggage, since 2026-07-28.
+pub const BAGGAGE: &str = "baggage";
+
+/// Identifier of the tasks extension.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// Whether the text is a legal `_meta` key: an optional prefix of labels joined by dots and ended by a slash, then a
+/// name, which may be empty.
+///
+/// The grammar came with 2025-06-18; keys that obey it are legal in every revision.
+#[must_use]
+pub fn is_key(text: &str) -> bool {
+    match text.split_once('/') {
+        None => is_name(text),
+        Some((prefix, name)) => prefix.split('.').all(is_label) && is_name(name),
+    }
+}
+
+/// Whether the text is a legal extension identifier: a legal key with a prefix.
+#[must_use]
+pub fn is_extension_id(text: &str) -> bool {
+    text.contains('/') && is_key(text)
+}
+
+/// Whether the key is reserved for the specification under the revision.
+///
+/// - 2024-11-05 and 2025-03-26 reserve nothing but `progressToken`.
+/// - 2025-06-18 reserves prefixes whose last label but one is `modelcontextprotocol` or `mcp` (`mcp.dev/`).
+/// - Later revisions reserve prefixes whose second label is one of the two (`dev.mcp/`, `com.mcp.tools/`), and
+///   2026-07-28 also the unprefixed keys of trace context.
+#[must_use]
+pub fn is_reserved(key: &str, version: ProtocolVersion) -> bool {
+    let Some((prefix, _)) = key.split_once('/') else {
+        return key == PROGRESS_TOKEN
+            || (version.is_modern() && matches!(key, TRACEPARENT | TRACESTATE | BAGGAGE));
+    };
+    let ours = |label: &str| matches!(label, "modelcontextprotocol" | "mcp");
+    if version >= ProtocolVersion::V2025_11_25 {
+        prefix.split('.').nth(1).is_some_and(ours)
+    } else if version >= ProtocolVersion::V2025_06_18 {
+        prefix.rsplit('.').nth(1).is_some_and(ours)
+    } else {
+        false
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.ends_with(|last: char| last.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn is_name(text: &str) -> bool {
+    text.is_empty()
+        || (text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.ends_with(|last: char| last.is_ascii_alphanumeric())
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')))
+}
+
+/// A `_meta` object taken apart: raw values by key.
+///
+/// Types of this crate keep `_meta` as raw JSON, because most of it is never looked at. This is the form to read a
+/// single key from or to build a new object in.
+///
+/// ```
+/// use mcp_model::{MetaObject, ProgressToken, meta};
+///
+/// let mut meta = MetaObject::new();
+/// meta.insert(meta::PROGRESS_TOKEN, &ProgressToken::from(7))?;
+/// assert_eq!(meta.to_raw()?.get(), r#"{"progressToken":7}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MetaObject {
+    members: BTreeMap<String, Box<RawValue>>,
+}
+
+impl MetaObject {
+    /// The empty object.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a raw object apart.
+    ///
+    /// # Errors
+    /// When it is not a JSON object.
+    pub fn from_raw(raw: &RawValue) -> serde_json::Result<Self> {
+        serde_json::from_str(raw.get())
+    }
+
+    /// Writes the object.
+    ///
+    /// # Errors
+    /// Never for objects built here; the signature is that of `serde_json`.
+    pub fn to_raw(&self) -> serde_json::Result<Box<RawValue>> {
+        serde_json::value::to_raw_value(self)
+    }
+
+    /// Whether there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The raw value under the key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        self.members.get(key).map(AsRef::as_ref)
+    }
+
+    /// The value under the key, read as a type; `None` when it is absent, `null` or of another shape.
+    #[must_use]
+    pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.get(key).and_then(|raw| serde_json::from_str::<Option<T>>(raw.get()).ok().flatten())
+    }
+
+    /// Sets the key, replacing what was there.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON.
+    pub fn insert(&mut self, key: impl Into<String>, value: &impl Serialize) -> serde_json::Result<()> {
+        self.members.insert(key.into(), serde_json::value::to_raw_value(value)?);
+        Ok(())
+    }
+
+    /// Sets the key to raw JSON, replacing what was there.
+    pub fn insert_raw(&mut self, key: impl Into<String>, value: Box<RawValue>) {
+        self.members.insert(key.into(), value);
+    }
+
+    /// Removes the key.
+    pub fn remove(&mut self, key: &str) -> Option<Box<RawValue>> {
+        self.members.remove(key)
+    }
+
+    /// Adds the keys of `caller` that are not here yet: what is set here wins.
+    pub fn fill_from(&mut self, caller: Self) {
+        for (key, value) in caller.members {
+            self.members.entry(key).or_insert(value);
+        }
+    }
+
+    /// All keys and values, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.members.iter().map(|(key, value)| (key.as_str(), value.as_ref()))
+    }
+
+    /// The progress token, if there is a legible one.
+    #[must_use]
+    pub fn progress_token(&self) -> Option<ProgressToken> {
+        self.read(PROGRESS_TOKEN)
+    }
+}
+
+/// Reads one key of a raw `_meta` object; `None` when the object, the key or the shape is not there.
+#[must_use]
+pub fn read<T: DeserializeOwned>(meta: Option<&RawValue>, key: &str) -> Option<T> {
+    MetaObject::from_raw(meta?).ok()?.read(key)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Progress of a request, and its cancellation.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::request::notifications;
+use crate::{ProgressToken, ProtocolVersion, RequestId, lenient, methods};
+
+/// Parameters of `notifications/progress`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ProgressNotificationParams {
+    /// The token that the request carried.
+    pub progress_token: ProgressToken,
+    /// How far the work is; grows with each notification, in a unit of the sender's choice.
+    pub progress: f64,
+    /// How far it will go, if known.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// What is going on, for people (2025-03-26 and later). Text of the peer: untrusted.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ProgressNotificationParams {
+    /// Progress for the request that carried the token.
+    #[must_use]
+    pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
+        Self { progress_token: progress_token.into(), progress, total: None, message: None, meta: None }
+    }
+
+    /// How far the work is, from 0 to 1, when that can be said: the total is known and positive.
+    #[must_use]
+    pub fn fraction(&self) -> Option<f64> {
+        let total = self.total.filter(|total| *total > 0.0)?;
+        Some((self.progress / total).clamp(0.0, 1.0))
+    }
+
+    /// Keeps only the members that the revision defines.
+    #[must_use]
+    pub fn for_version(mut self, version: ProtocolVersion) -> Self {
+        if version < ProtocolVersion::V2025_03_26 {
+            self.message = None;
+        }
+        self
+    }
+}
+
+/// Parameters of `notifications/cancelled`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CancelledNotificationParams {
+    /// The request that is no longer wanted. A peer under 2025-11-25 may leave it out; such a notice means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    /// Why, for people. Text of the peer: untrusted.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl CancelledNotificationParams {
+    /// Cancels the request.
+    #[must_use]
+    pub fn new(request_id: impl Into<RequestId>) -> Self {
+        Self { request_id: Some(request_id.into()), reason: None, meta: None }
+    }
+
+    /// Says why.
+    #[must_use]
+    pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+}
+
+notifications! {
+    ProgressNotificationParams => methods::NOTIFICATIONS_PROGRESS;
+    CancelledNotificationParams => methods::NOTIFICATIONS_CANCELLED;
+}

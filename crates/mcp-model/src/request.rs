@@ -1,0 +1,144 @@
+//! What makes a type the parameters of a request or a notification.
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The parameters of a request: they know their method and the type of the answer.
+///
+/// The direction is not part of the type: `ping` goes both ways, `sampling/createMessage` comes from the server.
+/// An application may implement it for methods of its own.
+pub trait Request {
+    /// The method's name on the wire.
+    const METHOD: &'static str;
+
+    /// What a successful answer holds.
+    type Result: DeserializeOwned;
+}
+
+/// The parameters of a notification.
+pub trait Notification {
+    /// The method's name on the wire.
+    const METHOD: &'static str;
+}
+
+/// Parameters with a `_meta` member, kept as raw JSON.
+pub trait WithMeta {
+    /// The `_meta` object, if there is one.
+    fn meta(&self) -> Option<&RawValue>;
+
+    /// Replaces the `_meta` object; see [`MetaObject`](crate::MetaObject) for building one.
+    fn set_meta(&mut self, meta: Option<Box<RawValue>>);
+}
+
+/// The table row: `Params => "method" -> Result`.
+macro_rules! requests {
+    ($( $params:ty => $method:expr, $result:ty; )+) => { $(
+        impl $crate::Request for $params {
+            const METHOD: &'static str = $method;
+            type Result = $result;
+        }
+
+        $crate::request::with_meta!($params);
+    )+ };
+}
+
+/// The table row: `Params => "method"`.
+macro_rules! notifications {
+    ($( $params:ty => $method:expr; )+) => { $(
+        impl $crate::Notification for $params {
+            const METHOD: &'static str = $method;
+        }
+
+        $crate::request::with_meta!($params);
+    )+ };
+}
+
+macro_rules! with_meta {
+    ($type:ty) => {
+        impl $crate::WithMeta for $type {
+            fn meta(&self) -> Option<&serde_json::value::RawValue> {
+                self.meta.as_deref()
+            }
+
+            fn set_meta(&mut self, meta: Option<Box<serde_json::value::RawValue>>) {
+                self.meta = meta;
+            }
+        }
+    };
+}
+
+/// Defines parameters that hold nothing but `_meta`; without one they are written as `{}`.
+macro_rules! bare_params {
+    ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+        #[non_exhaustive]
+        pub struct $name {
+            /// Additional metadata, as raw JSON.
+            #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+            pub meta: Option<Box<serde_json::value::RawValue>>,
+        }
+
+        impl $name {
+            /// Parameters without metadata.
+            #[must_use]
+            pub fn new() -> Self {
+                Self::default()
+            }
+        }
+    )+ };
+}
+
+/// Defines the parameters of a list request, which hold a cursor.
+macro_rules! paginated_params {
+    ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
+        $(#[$attribute])*
+        ///
+        /// The specification's `PaginatedRequestParams`, one type per method.
+        #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+        #[non_exhaustive]
+        pub struct $name {
+            /// Where to go on: the `nextCursor` of the page before, unchanged; `None` asks for the first page. The
+            /// empty string is a cursor like any other.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub cursor: Option<String>,
+            /// Additional metadata, as raw JSON.
+            #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+            pub meta: Option<Box<serde_json::value::RawValue>>,
+        }
+
+        impl $name {
+            /// Asks for the first page.
+            #[must_use]
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            /// Asks for the page behind `cursor`.
+            #[must_use]
+            pub fn after(cursor: impl Into<String>) -> Self {
+                Self { cursor: Some(cursor.into()), meta: None }
+            }
+        }
+
+        impl $crate::Paginated for $name {
+            fn set_cursor(&mut self, cursor: Option<String>) {
+                self.cursor = cursor;
+            }
+        }
+    )+ };
+}
+
+/// Parameters of a request whose answer comes in pages.
+pub trait Paginated: Request {
+    /// Chooses the page.
+    fn set_cursor(&mut self, cursor: Option<String>);
+}
+
+/// An answer that may have a page behind it.
+pub trait Page {
+    /// The cursor of the next page, or `None` at the end. The empty string is a cursor, not the end.
+    fn next_cursor(&self) -> Option<&str>;
+}
+
+pub(crate) use {bare_params, notifications, paginated_params, requests, with_meta};

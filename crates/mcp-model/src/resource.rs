@@ -1,0 +1,282 @@
+//! Resources: what a server offers to read, and what reading gives.
+
+mod contents;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+pub use self::contents::{
+    BlobResourceContents, ResourceContents, TextResourceContents, UnknownResourceContents,
+};
+use crate::request::{bare_params, notifications, paginated_params, requests};
+use crate::{
+    Annotations, CacheScope, EmptyResult, Icon, InputResponses, List, Page, ProtocolVersion, ResultType,
+    lenient, methods,
+};
+
+/// A resource that the server offers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// The resource's address.
+    pub uri: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// A name to show to people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is. Text of the peer: untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its size in bytes, before any encoding.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Icons to show (2025-11-25 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints. Untrusted.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl Resource {
+    /// What to show to people: the title if there is one, else the name.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// A family of resources that the server offers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ResourceTemplate {
+    /// The addresses of the family, as an RFC 6570 template.
+    pub uri_template: String,
+    /// Its name, for programs.
+    pub name: String,
+    /// A name to show to people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is for. Text of the peer: untrusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The type of all resources of the family, if it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Icons to show (2025-11-25 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Hints. Untrusted.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ResourceTemplate {
+    /// What to show to people: the title if there is one, else the name.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
+    }
+}
+
+paginated_params! {
+    /// Parameters of `resources/list`.
+    ListResourcesRequestParams;
+    /// Parameters of `resources/templates/list`.
+    ListResourceTemplatesRequestParams;
+}
+
+/// Answer to `resources/list`: one page.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListResourcesResult {
+    /// The resources of this page; malformed ones are in its [`List::rejected`].
+    pub resources: List<Resource>,
+    /// Where the next page begins; the empty string is a cursor, `None` is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may be served from a cache of it (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// How to read the result (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+/// Answer to `resources/templates/list`: one page.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListResourceTemplatesResult {
+    /// The templates of this page; malformed ones are in its [`List::rejected`].
+    pub resource_templates: List<ResourceTemplate>,
+    /// Where the next page begins; the empty string is a cursor, `None` is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may be served from a cache of it (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// How to read the result (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl Page for ListResourcesResult {
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+}
+
+impl Page for ListResourceTemplatesResult {
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+}
+
+/// Parameters of `resources/read`.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceRequestParams {
+    /// The resource's address.
+    pub uri: String,
+    /// Answers to what the server asked for (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// The server's state of an `input_required` round, unchanged (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl ReadResourceRequestParams {
+    /// Reads the resource at the address.
+    #[must_use]
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), input_responses: None, request_state: None, meta: None }
+    }
+
+    /// Keeps only the members that the revision defines.
+    #[must_use]
+    pub fn for_version(self, version: ProtocolVersion) -> Self {
+        Self {
+            uri: self.uri,
+            input_responses: self.input_responses.filter(|_| version.is_modern()),
+            request_state: self.request_state.filter(|_| version.is_modern()),
+            meta: self.meta,
+        }
+    }
+}
+
+impl fmt::Debug for ReadResourceRequestParams {
+    /// Shows neither the answers, which may be a person's, nor the state.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadResourceRequestParams")
+            .field("uri", &self.uri)
+            .field("input_responses", &self.input_responses.as_ref().map(BTreeMap::len))
+            .field("request_state_bytes", &self.request_state.as_ref().map(String::len))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Answer to `resources/read`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ReadResourceResult {
+    /// The contents; several when the address stands for several resources.
+    pub contents: List<ResourceContents>,
+    /// How long the contents stay fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may be served from a cache of it (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// How to read the result (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+/// Defines parameters that hold an address.
+macro_rules! uri_params {
+    ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub struct $name {
+            /// The resource's address.
+            pub uri: String,
+            /// Additional metadata, as raw JSON.
+            #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+            pub meta: Option<Box<RawValue>>,
+        }
+
+        impl $name {
+            /// Names the resource at the address.
+            #[must_use]
+            pub fn new(uri: impl Into<String>) -> Self {
+                Self { uri: uri.into(), meta: None }
+            }
+        }
+    )+ };
+}
+
+uri_params! {
+    /// Parameters of `resources/subscribe` (legacy revisions).
+    SubscribeRequestParams;
+    /// Parameters of `resources/unsubscribe` (legacy revisions).
+    UnsubscribeRequestParams;
+    /// Parameters of `notifications/resources/updated`. The address may name a part of a subscribed resource.
+    ResourceUpdatedNotificationParams;
+}
+
+bare_params! {
+    /// Parameters of `notifications/resources/list_changed`.
+    ResourceListChangedNotificationParams;
+}
+
+requests! {
+    ListResourcesRequestParams => methods::RESOURCES_LIST, ListResourcesResult;
+    ListResourceTemplatesRequestParams => methods::RESOURCES_TEMPLATES_LIST, ListResourceTemplatesResult;
+    ReadResourceRequestParams => methods::RESOURCES_READ, ReadResourceResult;
+    SubscribeRequestParams => methods::RESOURCES_SUBSCRIBE, EmptyResult;
+    UnsubscribeRequestParams => methods::RESOURCES_UNSUBSCRIBE, EmptyResult;
+}
+
+notifications! {
+    ResourceUpdatedNotificationParams => methods::NOTIFICATIONS_RESOURCES_UPDATED;
+    ResourceListChangedNotificationParams => methods::NOTIFICATIONS_RESOURCES_LIST_CHANGED;
+}

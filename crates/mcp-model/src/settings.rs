@@ -1,0 +1,99 @@
+//! The settings object of a capability or an extension, kept as raw JSON.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A JSON object with the settings of a capability; `{}` says "supported, nothing to set".
+#[derive(Debug, Clone)]
+pub struct Settings(Option<Box<RawValue>>);
+
+impl Settings {
+    /// The empty object.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self(None)
+    }
+
+    /// Takes raw JSON, which must be an object: a capability's value is never `true` or a list.
+    #[must_use]
+    pub fn from_raw(raw: Box<RawValue>) -> Option<Self> {
+        raw.get().starts_with('{').then_some(Self(Some(raw)))
+    }
+
+    /// The object's JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().map_or("{}", RawValue::get)
+    }
+
+    /// Reads the object as a type.
+    ///
+    /// # Errors
+    /// When the object does not have the shape of `T`.
+    pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(self.as_str())
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(raw) => raw.serialize(serializer),
+            None => serializer.collect_map(std::iter::empty::<((), ())>()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_raw(raw).ok_or_else(|| serde::de::Error::custom("settings that are not an object"))
+    }
+}
+
+/// Reads a declared capability: `null` and `false` mean "not declared", another value of the wrong shape means
+/// "declared, nothing to set" (some servers write `true`).
+pub(crate) fn declared<T: DeserializeOwned + Default>(raw: &RawValue) -> Option<T> {
+    match raw.get() {
+        "null" | "false" => None,
+        text => Some(serde_json::from_str(text).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocol:L-22: a capability value is an object, never `true` or a list.
+    #[test]
+    fn only_objects_become_settings() {
+        for json in ["{}", r#"{"mimeTypes":["text/html"]}"#] {
+            let settings: Settings = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_string(&settings).unwrap(), json);
+        }
+        for json in ["true", "[]", "1", "\"x\"", "null"] {
+            assert!(serde_json::from_str::<Settings>(json).is_err(), "{json}");
+        }
+        assert_eq!(serde_json::to_string(&Settings::empty()).unwrap(), "{}");
+    }
+
+    #[test]
+    fn sloppy_declarations_still_declare() {
+        let check = |json: &str, expected: bool| {
+            let raw = RawValue::from_string(json.into()).unwrap();
+            assert_eq!(declared::<Settings>(&raw).is_some(), expected, "{json}");
+        };
+        check("{}", true);
+        check("true", true);
+        check("[]", true);
+        check("null", false);
+        check("false", false);
+    }
+}

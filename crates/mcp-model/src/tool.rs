@@ -1,0 +1,338 @@
+//! Tools: what a server offers to do, and what calling one gives.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::content::Blocks;
+use crate::open_enum::open_enum;
+use crate::request::{bare_params, notifications, paginated_params, requests};
+use crate::{
+    CacheScope, ContentBlock, Icon, InputResponses, List, Page, ProtocolVersion, ResultType, TaskMetadata,
+    lenient, methods,
+};
+
+/// A tool that the server offers.
+///
+/// Everything in it is the server's word: names, descriptions and hints may mislead a person or a model.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Tool {
+    /// The tool's name, for programs; case matters. See [`Tool::has_conventional_name`].
+    pub name: String,
+    /// A name to show to people (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the tool does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments, as raw JSON so that every keyword survives; always an object.
+    #[serde(deserialize_with = "lenient::object")]
+    pub input_schema: Box<RawValue>,
+    /// The JSON Schema of the structured result, as raw JSON (2025-06-18 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<RawValue>>,
+    /// Hints (2025-03-26 and later). Untrusted.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<ToolAnnotations>,
+    /// How the tool may be called (2025-11-25 only).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub execution: Option<ToolExecution>,
+    /// Icons to show (2025-11-25 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// Additional metadata, as raw JSON (2025-06-18 and later).
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl Tool {
+    /// What to show to people: the title, else the title among the annotations, else the name.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        let annotated = || self.annotations.as_ref().and_then(|annotations| annotations.title.as_deref());
+        self.title.as_deref().or_else(annotated).unwrap_or(&self.name)
+    }
+
+    /// Whether the name follows the specification's advice: 1 to 128 ASCII letters, digits, `_`, `-`, `.`.
+    ///
+    /// Other names are legal and must be called as they are.
+    #[must_use]
+    pub fn has_conventional_name(&self) -> bool {
+        (1..=128).contains(&self.name.len())
+            && self
+                .name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+    }
+
+    /// The server's hints with the specification's defaults for what it left out. Untrusted.
+    #[must_use]
+    pub fn hints(&self) -> ToolHints {
+        self.annotations.as_ref().map_or_else(ToolHints::default, ToolAnnotations::hints)
+    }
+
+    /// Whether a call may, must or must not be made as a task (2025-11-25); forbidden when nothing is said.
+    #[must_use]
+    pub fn task_support(&self) -> TaskSupport {
+        self.execution
+            .as_ref()
+            .and_then(|execution| execution.task_support.clone())
+            .unwrap_or(TaskSupport::Forbidden)
+    }
+}
+
+/// Hints on a tool's behaviour (2025-03-26 and later).
+///
+/// Untrusted: a server can claim anything. Decide nothing by them unless the server itself is trusted.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolAnnotations {
+    /// A name to show to people.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The tool changes nothing; default no.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// The tool may destroy something, meaningful when it is not read-only; default yes.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Calling again with the same arguments changes nothing more, meaningful when it is not read-only; default no.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// The tool deals with an open world; default yes.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+impl ToolAnnotations {
+    /// The hints with the specification's defaults for what is left out. Untrusted.
+    #[must_use]
+    pub fn hints(&self) -> ToolHints {
+        let default = ToolHints::default();
+        ToolHints {
+            read_only: self.read_only_hint.unwrap_or(default.read_only),
+            destructive: self.destructive_hint.unwrap_or(default.destructive),
+            idempotent: self.idempotent_hint.unwrap_or(default.idempotent),
+            open_world: self.open_world_hint.unwrap_or(default.open_world),
+        }
+    }
+}
+
+/// [`ToolAnnotations`] with every default filled in. Untrusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolHints {
+    /// The tool changes nothing.
+    pub read_only: bool,
+    /// The tool may destroy something; meaningful when it is not read-only.
+    pub destructive: bool,
+    /// Calling again changes nothing more; meaningful when it is not read-only.
+    pub idempotent: bool,
+    /// The tool deals with an open world.
+    pub open_world: bool,
+}
+
+impl Default for ToolHints {
+    /// What the specification assumes of a tool that says nothing: the worst.
+    fn default() -> Self {
+        Self { read_only: false, destructive: true, idempotent: false, open_world: true }
+    }
+}
+
+/// How a tool may be called (2025-11-25 only).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolExecution {
+    /// Whether a call may be made as a task.
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub task_support: Option<TaskSupport>,
+}
+
+open_enum! {
+    /// Whether a tool may be called as a task (2025-11-25 only).
+    TaskSupport {
+        /// Never; also when nothing is said.
+        Forbidden = "forbidden",
+        /// As the caller likes.
+        Optional = "optional",
+        /// Only as a task.
+        Required = "required",
+    }
+}
+
+paginated_params! {
+    /// Parameters of `tools/list`.
+    ListToolsRequestParams;
+}
+
+/// Answer to `tools/list`: one page.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ListToolsResult {
+    /// The tools of this page; malformed ones are in its [`List::rejected`].
+    pub tools: List<Tool>,
+    /// Where the next page begins; the empty string is a cursor, `None` is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Who may be served from a cache of it (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// How to read the result (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl Page for ListToolsResult {
+    fn next_cursor(&self) -> Option<&str> {
+        self.next_cursor.as_deref()
+    }
+}
+
+/// Parameters of `tools/call`.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CallToolRequestParams {
+    /// The tool.
+    pub name: String,
+    /// The arguments: a JSON object, as raw JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Box<RawValue>>,
+    /// Makes the call a task (2025-11-25 only, where the server and the tool allow it).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    /// Answers to what the server asked for (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// The server's state of an `input_required` round, unchanged (2026-07-28 and later).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl CallToolRequestParams {
+    /// A call without arguments.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            arguments: None,
+            task: None,
+            input_responses: None,
+            request_state: None,
+            meta: None,
+        }
+    }
+
+    /// Adds arguments: a type that serialises to a JSON object, a `serde_json::Map`, or an object `json!` value.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON or is not an object.
+    pub fn with_arguments(mut self, arguments: &impl Serialize) -> serde_json::Result<Self> {
+        let raw = serde_json::value::to_raw_value(arguments)?;
+        if !lenient::is_object(&raw) {
+            return Err(serde::ser::Error::custom("tool arguments that are not a JSON object"));
+        }
+        self.arguments = Some(raw);
+        Ok(self)
+    }
+
+    /// Keeps only the members that the revision defines.
+    #[must_use]
+    pub fn for_version(self, version: ProtocolVersion) -> Self {
+        Self {
+            name: self.name,
+            arguments: self.arguments,
+            task: self.task.filter(|_| version == ProtocolVersion::V2025_11_25),
+            input_responses: self.input_responses.filter(|_| version.is_modern()),
+            request_state: self.request_state.filter(|_| version.is_modern()),
+            meta: self.meta,
+        }
+    }
+}
+
+impl fmt::Debug for CallToolRequestParams {
+    /// Shows neither arguments nor answers, which may hold secrets, nor the state.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallToolRequestParams")
+            .field("name", &self.name)
+            .field("arguments_bytes", &self.arguments.as_ref().map(|raw| raw.get().len()))
+            .field("task", &self.task)
+            .field("input_responses", &self.input_responses.as_ref().map(BTreeMap::len))
+            .field("request_state_bytes", &self.request_state.as_ref().map(String::len))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Answer to `tools/call`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CallToolResult {
+    /// What the tool returned, for people and models. Absent and `null` read as the empty list.
+    #[serde(default, deserialize_with = "Blocks::deserialize")]
+    pub content: Vec<ContentBlock>,
+    /// What the tool returned, as raw JSON (2025-06-18 and later; any value since 2026-07-28, an object before).
+    /// `Some` of `null` differs from `None`.
+    #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Box<RawValue>>,
+    /// Whether the tool failed; absent means it did not. See [`CallToolResult::is_error`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// How to read the result (2026-07-28 and later).
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    /// Additional metadata, as raw JSON.
+    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Box<RawValue>>,
+}
+
+impl CallToolResult {
+    /// Whether the tool failed. The content then says why, and should be shown to the model.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.is_error == Some(true)
+    }
+
+    /// The text of all text blocks, in order.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(ContentBlock::as_text)
+    }
+
+    /// Reads the structured result as a type; `None` when there is none.
+    ///
+    /// # Errors
+    /// When the structured result does not have the shape of `T`.
+    pub fn structured<T: serde::de::DeserializeOwned>(&self) -> Option<serde_json::Result<T>> {
+        self.structured_content.as_deref().map(|raw| serde_json::from_str(raw.get()))
+    }
+}
+
+bare_params! {
+    /// Parameters of `notifications/tools/list_changed`.
+    ToolListChangedNotificationParams;
+}
+
+requests! {
+    ListToolsRequestParams => methods::TOOLS_LIST, ListToolsResult;
+    CallToolRequestParams => methods::TOOLS_CALL, CallToolResult;
+}
+
+notifications! {
+    ToolListChangedNotificationParams => methods::NOTIFICATIONS_TOOLS_LIST_CHANGED;
+}
