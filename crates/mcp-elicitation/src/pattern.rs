@@ -1,0 +1,239 @@
+//! `pattern`: ECMA-262 regular expressions, matched in linear time.
+//!
+//! The expression is rewritten from ECMA-262 (with the `u` flag) to the syntax of the `regex` crate, so that
+//! `\d`, `\w`, `\s`, `\b`, `.` and brackets in classes mean what they mean in JavaScript. What cannot be
+//! rewritten, or needs look-around or back-references, is kept as text and not checked.
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// White space and line ends of ECMA-262, as the inside of a class.
+const SPACE: &str =
+    r"\t\n\x0B\x0C\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
+
+/// Nested groups of an expression; deeper ones are not checked.
+const MAX_NESTING: u32 = 64;
+
+/// A pattern and, where it can be matched in linear time, its program.
+#[derive(Clone)]
+pub(crate) struct Pattern {
+    source: String,
+    program: Option<Regex>,
+}
+
+impl Pattern {
+    pub(crate) fn new(source: String, max_program_bytes: usize) -> Self {
+        let program = translate(&source).and_then(|text| {
+            RegexBuilder::new(&text)
+                .size_limit(max_program_bytes)
+                .dfa_size_limit(max_program_bytes)
+                .nest_limit(MAX_NESTING)
+                .build()
+                .ok()
+        });
+        Self { source, program }
+    }
+
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(crate) fn is_checked(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Whether the text holds a match; true for a pattern that is not checked.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        self.program.as_ref().is_none_or(|program| program.is_match(text))
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pattern").field("source", &self.source).field("checked", &self.is_checked()).finish()
+    }
+}
+
+/// Rewrites an ECMA-262 expression; `None` for syntax that has no equal.
+fn translate(source: &str) -> Option<String> {
+    let mut out = String::with_capacity(source.len() + 16);
+    let mut chars = source.chars().peekable();
+    let mut in_class = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                let escaped = chars.next()?;
+                match (escaped, in_class) {
+                    ('d', false) => out.push_str("[0-9]"),
+                    ('d', true) => out.push_str("0-9"),
+                    ('D', _) => out.push_str("[^0-9]"),
+                    ('w', false) => out.push_str("[0-9A-Za-z_]"),
+                    ('w', true) => out.push_str("0-9A-Za-z_"),
+                    ('W', _) => out.push_str("[^0-9A-Za-z_]"),
+                    ('s', false) => {
+                        out.push('[');
+                        out.push_str(SPACE);
+                        out.push(']');
+                    }
+                    ('s', true) => out.push_str(SPACE),
+                    ('S', _) => {
+                        out.push_str("[^");
+                        out.push_str(SPACE);
+                        out.push(']');
+                    }
+                    ('b', false) => out.push_str(r"(?-u:\b)"),
+                    ('B', false) => out.push_str(r"(?-u:\B)"),
+                    ('b', true) => out.push_str(r"\x08"),
+                    ('0', _) if !chars.peek().is_some_and(char::is_ascii_digit) => out.push_str(r"\x00"),
+                    ('p' | 'P' | 'x' | 'u' | 't' | 'n' | 'r' | 'f' | 'v', _) => {
+                        // The one-letter form `\pL` is not ECMA-262.
+                        if matches!(escaped, 'p' | 'P') && chars.peek() != Some(&'{') {
+                            return None;
+                        }
+                        out.push('\\');
+                        out.push(escaped);
+                    }
+                    // Letters and digits left over are back-references, `\k`, `\c` or anchors that only the
+                    // other syntax knows.
+                    (other, _) if other.is_ascii_alphanumeric() => return None,
+                    ('<' | '>', _) => out.push(escaped),
+                    (other, _) if other.is_ascii_punctuation() => {
+                        out.push('\\');
+                        out.push(other);
+                    }
+                    (other, _) => out.push(other),
+                }
+            }
+            '[' if !in_class => {
+                in_class = true;
+                out.push('[');
+                if chars.next_if_eq(&'^').is_some() {
+                    out.push('^');
+                }
+                // `[]` and `[^]` are the empty and the full class in ECMA-262.
+                if chars.peek() == Some(&']') {
+                    return None;
+                }
+            }
+            ']' if in_class => {
+                in_class = false;
+                out.push(']');
+            }
+            // Nested classes and set operations exist only in the other syntax.
+            '[' | '&' | '~' if in_class => {
+                out.push('\\');
+                out.push(c);
+            }
+            '-' if in_class && chars.peek() == Some(&'-') => return None,
+            '.' if !in_class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
+            '(' if !in_class => {
+                out.push('(');
+                if chars.next_if_eq(&'?').is_some() {
+                    // Groups with names or without; flags and look-around differ or do not exist.
+                    match chars.next()? {
+                        ':' => out.push_str("?:"),
+                        '<' if !matches!(chars.peek(), Some('=' | '!')) => out.push_str("?<"),
+                        _ => return None,
+                    }
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(source: &str) -> Pattern {
+        Pattern::new(source.to_owned(), 65_536)
+    }
+
+    #[test]
+    fn patterns_match_as_ecma_262_says() {
+        let cases = [
+            ("^[a-z]+$", "abc", true),
+            ("^[a-z]+$", "abc\n", false),
+            ("b", "abc", true),
+            (r"^\d+$", "123", true),
+            (r"^\d+$", "١٢٣", false),
+            (r"^[\d-]+$", "1-2", true),
+            (r"^\w+$", "é", false),
+            (r"^\W$", "é", true),
+            (r"^[^\s]+$", "a\u{a0}b", false),
+            (r"^\S+$", "a\u{feff}", false),
+            (r"^\s$", "\u{85}", false),
+            (r"\bcat\b", "a cat", true),
+            (r"\bcat\b", "écat", true),
+            (r"\bcat\b", "concat", false),
+            ("^.$", "\u{2028}", false),
+            ("^.$", "\r", false),
+            ("^.$", "😀", true),
+            ("^[[a]$", "[", true),
+            ("^[a&&b]+$", "a&b", true),
+            ("^[~~]$", "~", true),
+            (r"^\/api\/[^\/]+$", "/api/x", true),
+            (r"^\<b\>$", "<b>", true),
+            (r"^\p{L}+$", "Ünïcode", true),
+            ("^\\u0041$", "A", true),
+            (r"^[\b]$", "\u{8}", true),
+            (r"^\0$", "\0", true),
+            ("^(?<year>[0-9]{4})-(?:[0-9]{2})$", "2025-11", true),
+            (r"^[\w.+-]+@[\w-]+\.[\w.-]+$", "a.b+c@d-e.fg", true),
+        ];
+        for (source, text, expected) in cases {
+            let pattern = pattern(source);
+            assert!(pattern.is_checked(), "{source}");
+            assert_eq!(pattern.matches(text), expected, "{source} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_matched_in_linear_time_is_not_checked() {
+        let foreign = [
+            "(?=a)",
+            "(?!a)",
+            "(?<=a)b",
+            "(?<!a)b",
+            r"(a)\1",
+            r"\k<n>",
+            "(?i)a",
+            r"\A",
+            r"\z",
+            r"\ca",
+            r"\pL",
+            "[]",
+            "[^]",
+            "[+--]",
+            "(",
+            "a{",
+            "[a",
+            "*",
+            "\\",
+            r"\p{Greek}+x{",
+            "[z-a]",
+        ];
+        for source in foreign {
+            let pattern = pattern(source);
+            assert!(!pattern.is_checked(), "{source}");
+            assert!(pattern.matches("anything"), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_program_above_the_limit_is_not_checked() {
+        for source in [r"\p{L}{1000}", "((a{100}){100}){100}", &"(".repeat(1000)] {
+            assert!(!pattern(source).is_checked(), "{source}");
+        }
+        assert!(!Pattern::new("[a-z]{64}".to_owned(), 16).is_checked());
+        assert!(Pattern::new("[a-z]{64}".to_owned(), 65_536).is_checked());
+    }
+
+    #[test]
+    fn debug_shows_the_source_and_no_program() {
+        assert_eq!(format!("{:?}", pattern("^a$")), r#"Pattern { source: "^a$", checked: true }"#);
+    }
+}

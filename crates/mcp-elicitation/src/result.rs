@@ -1,0 +1,142 @@
+//! What a person answered.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
+use serde_json::{Map, Value};
+
+use crate::{AnswerError, Rule, Violation};
+
+/// What a person did with a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ElicitAction {
+    /// Submitted the form, or consented to open the URL (which says nothing about what happens there).
+    Accept,
+    /// Said no.
+    Decline,
+    /// Dismissed the question without a choice.
+    Cancel,
+}
+
+impl ElicitAction {
+    /// `accept`, `decline` or `cancel`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+        }
+    }
+
+    /// Reads an action from a loosely typed front end: letter case does not matter, and whatever is no action
+    /// is a decline, because nobody agreed to anything.
+    #[must_use]
+    pub fn from_loose(text: &str) -> Self {
+        [Self::Accept, Self::Cancel]
+            .into_iter()
+            .find(|action| text.eq_ignore_ascii_case(action.as_str()))
+            .unwrap_or(Self::Decline)
+    }
+}
+
+impl fmt::Display for ElicitAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An answer as it travels to the server.
+///
+/// `content` is written only where there is one, never as `null`. `Debug` shows how many members the content
+/// has and none of them.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ElicitResult {
+    /// What the person did.
+    pub action: ElicitAction,
+    /// The submitted form; present only for an accepted form.
+    pub content: Option<Map<String, Value>>,
+}
+
+impl ElicitResult {
+    /// An accepted form.
+    #[must_use]
+    pub const fn accept(content: Map<String, Value>) -> Self {
+        Self { action: ElicitAction::Accept, content: Some(content) }
+    }
+
+    /// Consent to open a URL, or an accepted form of which every value is the default.
+    #[must_use]
+    pub const fn accept_url() -> Self {
+        Self { action: ElicitAction::Accept, content: None }
+    }
+
+    /// A no.
+    #[must_use]
+    pub const fn decline() -> Self {
+        Self { action: ElicitAction::Decline, content: None }
+    }
+
+    /// A dismissed question.
+    #[must_use]
+    pub const fn cancel() -> Self {
+        Self { action: ElicitAction::Cancel, content: None }
+    }
+
+    /// Reads an answer from JSON, for instance from another process. A `content` of `null` counts as absent.
+    ///
+    /// # Errors
+    /// Not an object, no known `action`, or a `content` that is no object.
+    pub fn from_value(value: Value) -> Result<Self, AnswerError> {
+        let refuse = |rule, message: &str| AnswerError::new(vec![Violation::new("", rule, message)]);
+        let Value::Object(mut members) = value else {
+            return Err(refuse(Rule::Type, "the answer must be an object"));
+        };
+        let action = match members.get("action").and_then(Value::as_str) {
+            Some("accept") => ElicitAction::Accept,
+            Some("decline") => ElicitAction::Decline,
+            Some("cancel") => ElicitAction::Cancel,
+            _ => {
+                return Err(refuse(Rule::Action, "the action must be \"accept\", \"decline\" or \"cancel\""));
+            }
+        };
+        match (action, members.remove("content")) {
+            (_, None | Some(Value::Null)) => Ok(Self { action, content: None }),
+            (_, Some(Value::Object(content))) => Ok(Self { action, content: Some(content) }),
+            // Nobody reads the content of these.
+            (ElicitAction::Decline | ElicitAction::Cancel, _) => Ok(Self { action, content: None }),
+            (ElicitAction::Accept, Some(_)) => Err(refuse(Rule::Type, "the content must be an object")),
+        }
+    }
+}
+
+impl Serialize for ElicitResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut result =
+            serializer.serialize_struct("ElicitResult", 1 + usize::from(self.content.is_some()))?;
+        result.serialize_field("action", &self.action)?;
+        match &self.content {
+            Some(content) => result.serialize_field("content", content)?,
+            None => result.skip_field("content")?,
+        }
+        result.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ElicitResult {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_value(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl fmt::Debug for ElicitResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElicitResult")
+            .field("action", &self.action)
+            .field("content_members", &self.content.as_ref().map(Map::len))
+            .finish()
+    }
+}

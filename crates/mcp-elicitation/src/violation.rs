@@ -1,0 +1,152 @@
+//! One broken rule, and where it was broken.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::text::Untrusted;
+
+/// Which rule was broken. Rules that are keywords of JSON Schema carry the keyword's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The answer's `action` is not `accept`, `decline` or `cancel`.
+    Action,
+    /// The schema forbids further members and the answer has one.
+    AdditionalProperties,
+    /// Control characters where none may be.
+    ControlCharacter,
+    /// A `default` of the wrong type, or one that is no option.
+    Default,
+    /// The same member name twice in one object.
+    DuplicateMember,
+    /// The same `elicitationId` twice in one batch.
+    DuplicateId,
+    /// Not one of the options, or options that cannot be chosen from.
+    Enum,
+    /// Greater than or equal to `exclusiveMaximum`.
+    ExclusiveMaximum,
+    /// Less than or equal to `exclusiveMinimum`.
+    ExclusiveMinimum,
+    /// Not of the named `format`.
+    Format,
+    /// Not JSON.
+    Json,
+    /// A count or length above a limit of this client.
+    Limit,
+    /// More items than `maxItems`.
+    MaxItems,
+    /// More characters than `maxLength`.
+    MaxLength,
+    /// Greater than `maximum`.
+    Maximum,
+    /// Fewer items than `minItems`.
+    MinItems,
+    /// Fewer characters than `minLength`.
+    MinLength,
+    /// Less than `minimum`.
+    Minimum,
+    /// A mode that is unknown, not in the revision, or not declared by the client.
+    Mode,
+    /// No match for `pattern`.
+    Pattern,
+    /// A required member is missing, or a required name is no property.
+    Required,
+    /// The same item twice where `uniqueItems` is true.
+    UniqueItems,
+    /// A schema outside the flat subset: nested, referring, composed, or of a foreign type.
+    Subset,
+    /// A value of the wrong JSON type.
+    Type,
+    /// A URL that is not acceptable.
+    Url,
+    /// A keyword whose value makes no sense, such as a negative length.
+    Value,
+}
+
+impl Rule {
+    /// The rule's name: the JSON Schema keyword where there is one, else a word in snake case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::AdditionalProperties => "additionalProperties",
+            Self::ControlCharacter => "control_character",
+            Self::Default => "default",
+            Self::DuplicateMember => "duplicate_member",
+            Self::DuplicateId => "duplicate_id",
+            Self::Enum => "enum",
+            Self::ExclusiveMaximum => "exclusiveMaximum",
+            Self::ExclusiveMinimum => "exclusiveMinimum",
+            Self::Format => "format",
+            Self::Json => "json",
+            Self::Limit => "limit",
+            Self::MaxItems => "maxItems",
+            Self::MaxLength => "maxLength",
+            Self::Maximum => "maximum",
+            Self::MinItems => "minItems",
+            Self::MinLength => "minLength",
+            Self::Minimum => "minimum",
+            Self::Mode => "mode",
+            Self::Pattern => "pattern",
+            Self::Required => "required",
+            Self::UniqueItems => "uniqueItems",
+            Self::Subset => "subset",
+            Self::Type => "type",
+            Self::Url => "url",
+            Self::Value => "value",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One broken rule. The message never repeats a value from an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Violation {
+    /// JSON Pointer (RFC 6901) into the request's `params` or into the answer's `content`. It points at a
+    /// missing member by the name the member would have.
+    pub pointer: String,
+    /// The broken rule.
+    pub rule: Rule,
+    /// What is wrong, in English, lowercase, with numbers.
+    pub message: String,
+}
+
+impl Violation {
+    /// A violation of `rule` at `pointer`.
+    #[must_use]
+    pub fn new(pointer: impl Into<String>, rule: Rule, message: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), rule, message: message.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.pointer.is_empty() {
+            // Pointers hold names that a peer chose.
+            write!(f, "{}: ", Untrusted::new(&self.pointer).single_line().max_chars(128))?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// Writes a list of violations as one line: the first, and how many more there are.
+pub(crate) fn summarize(violations: &[Violation], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match violations {
+        [] => f.write_str("no violation"),
+        [only] => write!(f, "{only}"),
+        [first, rest @ ..] => write!(f, "{first} (and {} more)", rest.len()),
+    }
+}
