@@ -1,0 +1,219 @@
+//! The calls that wait for an answer, by the id that they were sent with.
+
+use std::fmt;
+
+use crate::RequestId;
+
+/// A bounded table of calls in flight that hands out their ids.
+///
+/// Ids are 1, 2, 3, ... and never come twice in the life of a table; they end at 2^53 - 1, because many peers keep
+/// numbers as doubles. An answer is looked up in constant time, whatever number is in flight.
+///
+/// ```
+/// use mcp_jsonrpc::{InFlight, Removed};
+///
+/// let mut calls = InFlight::new();
+/// let id = calls.insert("tools/list").unwrap();
+/// assert_eq!(calls.remove(&id), Removed::Found("tools/list"));
+/// assert_eq!(calls.remove(&id), Removed::Late);
+/// assert_eq!(calls.remove(&"1".into()), Removed::Unknown);
+/// ```
+pub struct InFlight<T> {
+    /// A power of two of slots, at least twice as many as calls. A call lies in the slot that the low bits of its id
+    /// name: calls in flight never share one, because an id whose slot is taken is skipped.
+    slots: Vec<Option<(i64, T)>>,
+    len: usize,
+    capacity: usize,
+    next: i64,
+}
+
+/// What became of a lookup by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "an id is waited for, was waited for, or neither")]
+pub enum Removed<T> {
+    /// The call was waiting, and waits no longer.
+    Found(T),
+    /// The id was handed out before but nothing waits for it: a second answer, or one after the call was given up.
+    Late,
+    /// The id was never handed out.
+    Unknown,
+}
+
+/// The table is full; gives the value back.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Full<T> {
+    /// What was not inserted.
+    pub value: T,
+    /// The most calls that may be in flight.
+    pub capacity: usize,
+}
+
+impl<T> InFlight<T> {
+    /// Most calls in flight by default: more than any peer was seen to work on at once, while their bookkeeping
+    /// stays within a few megabytes.
+    pub const DEFAULT_CAPACITY: usize = 4096;
+
+    /// Greatest id, 2^53 - 1.
+    const MAX_ID: i64 = (1 << 53) - 1;
+
+    /// An empty table for [`DEFAULT_CAPACITY`](Self::DEFAULT_CAPACITY) calls.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_capacity(Self::DEFAULT_CAPACITY)
+    }
+
+    /// An empty table for at most `calls` calls. Memory is taken as they come.
+    #[must_use]
+    pub const fn with_capacity(calls: usize) -> Self {
+        Self { slots: Vec::new(), len: 0, capacity: calls, next: 1 }
+    }
+
+    /// Takes a call in and hands out its id.
+    ///
+    /// # Errors
+    /// [`Full`] with the value when as many calls are in flight as may be.
+    pub fn insert(&mut self, value: T) -> Result<RequestId, Full<T>> {
+        if self.len >= self.capacity || self.next > Self::MAX_ID {
+            return Err(Full { value, capacity: self.capacity });
+        }
+        if self.slots.len() < 2 * (self.len + 1) {
+            self.grow();
+        }
+        // At most half of the slots are taken, so this ends.
+        while self.slot(self.next).is_some_and(|slot| self.slots.get(slot).is_some_and(Option::is_some)) {
+            self.next += 1;
+        }
+        let id = self.next;
+        self.next += 1;
+        self.len += 1;
+        if let Some(slot) = self.slot(id).and_then(|slot| self.slots.get_mut(slot)) {
+            *slot = Some((id, value));
+        }
+        Ok(RequestId::Integer(id))
+    }
+
+    /// The call that waits under this id.
+    #[must_use]
+    pub fn get(&self, id: &RequestId) -> Option<&T> {
+        let id = id.as_integer()?;
+        let (owner, value) = self.slots.get(self.slot(id)?)?.as_ref()?;
+        (*owner == id).then_some(value)
+    }
+
+    /// The call that waits under this id.
+    pub fn get_mut(&mut self, id: &RequestId) -> Option<&mut T> {
+        let id = id.as_integer()?;
+        let slot = self.slot(id)?;
+        let (owner, value) = self.slots.get_mut(slot)?.as_mut()?;
+        (*owner == id).then_some(value)
+    }
+
+    /// Takes the call out that waits under this id.
+    pub fn remove(&mut self, id: &RequestId) -> Removed<T> {
+        let Some(id) = id.as_integer().filter(|id| (1..self.next).contains(id)) else {
+            return Removed::Unknown;
+        };
+        let slot = self.slot(id).and_then(|slot| self.slots.get_mut(slot));
+        match slot.and_then(|slot| slot.take_if(|(owner, _)| *owner == id)) {
+            Some((_, value)) => {
+                self.len -= 1;
+                Removed::Found(value)
+            }
+            None => Removed::Late,
+        }
+    }
+
+    /// The call in flight whose id this string spells in decimal digits.
+    ///
+    /// Some gateways turn number ids into strings. Such an answer never *is* the answer to the call (ids of different
+    /// types differ, and [`remove`](Self::remove) says [`Unknown`](Removed::Unknown)), but a caller that would rather
+    /// tolerate or at least name the fault than run into a timeout finds the call here.
+    #[must_use]
+    pub fn spelled_by(&self, id: &RequestId) -> Option<RequestId> {
+        let text = id.as_str()?;
+        let number = RequestId::Integer(text.parse().ok()?);
+        (number.to_string() == text && self.get(&number).is_some()).then_some(number)
+    }
+
+    /// Calls in flight.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing is in flight.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Most calls that may be in flight.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The calls in flight, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (RequestId, &T)> {
+        self.slots.iter().flatten().map(|(id, value)| (RequestId::Integer(*id), value))
+    }
+
+    /// Takes all calls out, oldest first. Their ids count as handed out from then on.
+    pub fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
+        self.len = 0;
+        let mut calls: Vec<_> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        calls.sort_unstable_by_key(|(id, _)| *id);
+        calls.into_iter().map(|(id, value)| (RequestId::Integer(id), value))
+    }
+
+    /// The slot of an id; None while there are no slots.
+    fn slot(&self, id: i64) -> Option<usize> {
+        let mask = self.slots.len().checked_sub(1)?;
+        Some(usize::try_from(id).ok()? & mask)
+    }
+
+    /// Doubles the slots. Ids that differ in the low bits still do with one bit more, so that each call finds its new
+    /// slot free.
+    fn grow(&mut self) {
+        let slots = (2 * self.slots.len()).max(16);
+        let calls = std::mem::take(&mut self.slots);
+        self.slots.resize_with(slots, || None);
+        for (id, value) in calls.into_iter().flatten() {
+            if let Some(slot) = self.slot(id).and_then(|slot| self.slots.get_mut(slot)) {
+                *slot = Some((id, value));
+            }
+        }
+    }
+}
+
+impl<T> Default for InFlight<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Shows the numbers, not the calls.
+impl<T> fmt::Debug for InFlight<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlight")
+            .field("len", &self.len)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows the limit, not the value.
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Full").field("capacity", &self.capacity).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} calls are in flight, which is the limit", self.capacity)
+    }
+}
+
+impl<T> std::error::Error for Full<T> {}

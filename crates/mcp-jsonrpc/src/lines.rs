@@ -1,0 +1,314 @@
+//! Newline framing: bytes in, whole lines out.
+//!
+//! A line is what lies between two LF bytes. The decoder owns the buffer that a transport reads into and lends the
+//! lines out of it, so that a byte is copied only when its line was unfinished at the end of the buffer. It knows
+//! nothing of JSON or UTF-8: lines are bytes, and a character split over two reads is whole again in its line.
+
+use memchr::memchr;
+
+/// Limits of a [`LineDecoder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LineLimits {
+    /// Longest line, in bytes without its line end. Default 16 MiB, as for a
+    /// [message](crate::DecodeLimits::max_bytes). A longer one is dropped as it comes in, reported with its length when
+    /// it ends, and costs no more memory than an allowed one; the lines after it are read as usual.
+    pub max_line_bytes: usize,
+}
+
+impl LineLimits {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { max_line_bytes: 16 * 1024 * 1024 }
+    }
+
+    /// With another [`max_line_bytes`](Self::max_line_bytes).
+    #[must_use]
+    pub const fn with_max_line_bytes(mut self, bytes: usize) -> Self {
+        self.max_line_bytes = bytes;
+        self
+    }
+}
+
+impl Default for LineLimits {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One line, without its line end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Line<'a> {
+    /// A line within the limit. Never blank.
+    Text(&'a [u8]),
+    /// A line over the limit, of which nothing was kept.
+    Oversized {
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+/// Splits a byte stream into lines.
+///
+/// LF ends a line; a CR before it is dropped; blank lines (empty or white space) are skipped unless they are over the limit; one byte order mark at
+/// the start of the stream is dropped. Work is linear in the bytes received, however they are cut, and nothing is
+/// allocated in steady state.
+///
+/// Read into [`spare`](Self::spare), tell with [`commit`](Self::commit), then take lines until there is none:
+///
+/// ```
+/// use mcp_jsonrpc::{Line, LineDecoder, LineLimits};
+///
+/// let mut decoder = LineDecoder::new(LineLimits::default());
+/// let received = b"{\"a\":1}\r\n\n{\"b\":";
+/// decoder.spare()[..received.len()].copy_from_slice(received);
+/// decoder.commit(received.len());
+/// assert_eq!(decoder.next_line(), Some(Line::Text(b"{\"a\":1}")));
+/// assert_eq!(decoder.next_line(), None);
+/// decoder.push(b"2}\n");
+/// assert_eq!(decoder.next_line(), Some(Line::Text(b"{\"b\":2}")));
+/// ```
+#[derive(Debug)]
+pub struct LineDecoder {
+    limits: LineLimits,
+    /// All of it is initialised; `start..end` holds what was received and not yet lent.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// There is no LF in `start..scanned`.
+    scanned: usize,
+    /// The next line, found but not lent. A text lies before `start`.
+    found: Option<Found>,
+    /// The line that is being dropped.
+    dropping: Option<Dropping>,
+    /// No line has been lent, so that a byte order mark may still come.
+    at_start: bool,
+    /// Length of the latest line, which decides whether a large buffer is worth keeping.
+    latest: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    Text { start: usize, end: usize },
+    Oversized { bytes: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Dropping {
+    bytes: u64,
+    /// The last byte dropped was a CR, which is not counted if the line ends right there.
+    cr: bool,
+}
+
+/// Room that every read finds. Pipes and sockets rarely hand over more at once for small messages.
+const MIN_SPARE: usize = 8 * 1024;
+/// The buffer in quiet times.
+const SMALL: usize = 32 * 1024;
+/// A buffer up to this size is kept as long as the lines stay large; a larger one goes as soon as it is empty.
+const LARGE: usize = 2 * 1024 * 1024;
+/// Above this the buffer grows by a quarter instead of doubling, so that the peak stays near the length of the line.
+const SLOW_GROWTH: usize = 256 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+impl LineDecoder {
+    /// A decoder at the start of a stream. Allocates nothing yet.
+    #[must_use]
+    pub fn new(limits: LineLimits) -> Self {
+        Self {
+            limits,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            scanned: 0,
+            found: None,
+            dropping: None,
+            at_start: true,
+            latest: 0,
+        }
+    }
+
+    /// Room to read into: never empty, initialised, contents meaningless. Take all lines first, because what they
+    /// occupy is not given back before.
+    pub fn spare(&mut self) -> &mut [u8] {
+        if !self.has_line() {
+            self.shrink();
+        }
+        if self.buffer.len() - self.end < MIN_SPARE {
+            self.compact();
+        }
+        if self.buffer.len() - self.end < MIN_SPARE {
+            self.grow();
+        }
+        self.buffer.get_mut(self.end..).unwrap_or_default()
+    }
+
+    /// Takes the first `bytes` bytes of [`spare`](Self::spare) as received; more than there is counts as all of it.
+    pub fn commit(&mut self, bytes: usize) {
+        self.end = self.end.saturating_add(bytes).min(self.buffer.len());
+    }
+
+    /// Takes a copy of received bytes, for transports that cannot read into [`spare`](Self::spare).
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let spare = self.spare();
+            let (now, later) = bytes.split_at(bytes.len().min(spare.len()));
+            spare.iter_mut().zip(now).for_each(|(to, from)| *to = *from);
+            self.commit(now.len());
+            bytes = later;
+        }
+    }
+
+    /// Whether [`next_line`](Self::next_line) has something to give.
+    pub fn has_line(&mut self) -> bool {
+        if self.found.is_none() {
+            self.found = self.find();
+        }
+        self.found.is_some()
+    }
+
+    /// The next line, or None when more bytes are needed. It is lent until the decoder is used again.
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
+        let found = self.found.take().or_else(|| self.find())?;
+        Some(self.lend(found))
+    }
+
+    /// What the stream ended with, without a LF after it. The sender was cut off, or does not end its last line;
+    /// which one only the caller can judge.
+    pub fn finish(&mut self) -> Option<Line<'_>> {
+        if !self.has_line() {
+            let end = std::mem::take(&mut self.end);
+            let start = std::mem::take(&mut self.start);
+            self.scanned = 0;
+            self.found = self.judge(start, end);
+        }
+        self.next_line()
+    }
+
+    /// Bytes received so far of a line over the limit that has not ended yet. A caller that will not wait for its end
+    /// can give the peer up here.
+    #[must_use]
+    pub fn oversized_bytes(&self) -> Option<u64> {
+        self.dropping.map(|dropping| dropping.bytes)
+    }
+
+    /// Bytes of heap that the buffer holds.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    fn lend(&mut self, found: Found) -> Line<'_> {
+        match found {
+            Found::Text { start, end } => {
+                self.latest = end - start;
+                Line::Text(self.buffer.get(start..end).unwrap_or_default())
+            }
+            Found::Oversized { bytes } => {
+                self.latest = 0;
+                Line::Oversized { bytes }
+            }
+        }
+    }
+
+    fn find(&mut self) -> Option<Found> {
+        loop {
+            let window = self.buffer.get(self.scanned..self.end).unwrap_or_default();
+            let Some(at) = memchr(b'\n', window) else { break };
+            let start = self.start;
+            let end = self.scanned + at;
+            self.start = end + 1;
+            self.scanned = end + 1;
+            let found = self.judge(start, end);
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.scanned = self.end;
+        self.drop_oversized();
+        None
+    }
+
+    /// Decides what the bytes of a finished line are; None for a blank line.
+    fn judge(&mut self, mut start: usize, mut end: usize) -> Option<Found> {
+        let line = self.buffer.get(start..end).unwrap_or_default();
+        if let Some(dropped) = self.dropping.take() {
+            let cr = line.last().map_or(dropped.cr, |last| *last == b'\r');
+            return Some(Found::Oversized { bytes: dropped.bytes + line.len() as u64 - u64::from(cr) });
+        }
+        if std::mem::take(&mut self.at_start) && line.starts_with(BYTE_ORDER_MARK) {
+            start += BYTE_ORDER_MARK.len();
+        }
+        end -= usize::from(line.last() == Some(&b'\r'));
+        let line = self.buffer.get(start..end).unwrap_or_default();
+        if line.len() > self.limits.max_line_bytes {
+            return Some(Found::Oversized { bytes: line.len() as u64 });
+        }
+        if line.trim_ascii_start().is_empty() {
+            return None;
+        }
+        Some(Found::Text { start, end })
+    }
+
+    /// Gives up what was received of an unfinished line once it cannot end within the limit any more.
+    fn drop_oversized(&mut self) {
+        let line = self.buffer.get(self.start..self.end).unwrap_or_default();
+        let mark = if self.at_start && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        // One more than the limit may still be the CR of a line end.
+        let over = line.len() - mark > self.limits.max_line_bytes.saturating_add(1);
+        let Some(last) = line.last().filter(|_| over || self.dropping.is_some()) else { return };
+        let before = self.dropping.map_or(0, |dropping| dropping.bytes);
+        self.dropping = Some(Dropping { bytes: before + (line.len() - mark) as u64, cr: *last == b'\r' });
+        self.at_start = false;
+        (self.start, self.end, self.scanned) = (0, 0, 0);
+        self.latest = 0;
+    }
+
+    /// Moves what is unfinished to the front of the buffer. Every byte is moved once at most: it belongs to the
+    /// unfinished line, and there is nothing before that line until it was lent.
+    fn compact(&mut self) {
+        let keep_from = match self.found {
+            Some(Found::Text { start, .. }) => start,
+            _ => self.start,
+        };
+        if keep_from == 0 {
+            return;
+        }
+        self.buffer.copy_within(keep_from..self.end, 0);
+        self.start -= keep_from;
+        self.scanned -= keep_from;
+        self.end -= keep_from;
+        if let Some(Found::Text { start, end }) = &mut self.found {
+            *start -= keep_from;
+            *end -= keep_from;
+        }
+    }
+
+    fn grow(&mut self) {
+        let len = self.buffer.len();
+        let step = if len < SLOW_GROWTH { len } else { len / 4 };
+        let wanted = len.saturating_add(step).max(SMALL);
+        // An unfinished line needs no more than its limit, a line end, a byte order mark, and room for the next read.
+        let most = self.limits.max_line_bytes.saturating_add(2 + BYTE_ORDER_MARK.len() + MIN_SPARE);
+        let len = wanted.min(most).max(self.end + MIN_SPARE);
+        self.buffer.reserve_exact(len - self.buffer.len());
+        self.buffer.resize(len, 0);
+    }
+
+    /// Gives a large buffer back once it is not needed: nothing large is unfinished, and the latest line was small, or
+    /// the buffer is so large that allocating it again costs little beside filling it.
+    fn shrink(&mut self) {
+        let len = self.buffer.len();
+        let rest = self.end - self.start;
+        let idle = self.latest <= len / 4 || len > LARGE;
+        if len > SMALL && rest <= SMALL / 2 && idle {
+            self.compact();
+            self.buffer.truncate(SMALL);
+            self.buffer.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
