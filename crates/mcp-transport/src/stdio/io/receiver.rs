@@ -1,0 +1,167 @@
+//! The receiving handle.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use mcp_jsonrpc::{DecodeLimits, Line, LineDecoder};
+use tokio::io::{AsyncRead as _, ReadBuf};
+
+use super::{BoxRead, shared::Shared, signal::Flags};
+use crate::{Error, ErrorKind, Received, received::excerpt, stdio::LineLimits};
+
+/// How much is still read after the process ended without its output ending, which takes a process that left the group and
+/// goes on writing. Above what a pipe can hold.
+const AFTER_END_BYTES: usize = 1024 * 1024;
+
+/// The receiving half of a line-framed connection: one at a time, in order, decoded.
+///
+/// Blank lines are skipped, a CR before the LF and one byte order mark at the start are dropped. A line that is no JSON-RPC
+/// envelope, or is too long, is reported and costs nothing else; nothing is ever written back. At the end of the stream a
+/// last line without LF is treated as a line.
+///
+/// Dropping it closes the connection in the background; what the peer still writes is read and thrown away meanwhile.
+pub struct LineReceiver {
+    shared: Arc<Shared>,
+    /// None after the end.
+    output: Option<BoxRead>,
+    decoder: LineDecoder,
+    decode: DecodeLimits,
+    excerpt_bytes: usize,
+    counts: ReceiveCounts,
+    /// Lines handed over since the last read.
+    lines_of_read: usize,
+    left_after_end: usize,
+}
+
+/// How many lines a [`LineReceiver`] has handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReceiveCounts {
+    /// Lines with a well-formed envelope, or a batch of them.
+    pub messages: u64,
+    /// Lines that are none: log output, broken JSON, invalid UTF-8.
+    pub invalid: u64,
+    /// Lines above the limit.
+    pub oversized: u64,
+}
+
+impl LineReceiver {
+    pub(super) fn new(shared: Arc<Shared>, output: BoxRead, limits: &LineLimits) -> Self {
+        Self {
+            shared,
+            output: Some(output),
+            decoder: LineDecoder::new(
+                mcp_jsonrpc::LineLimits::new().with_max_line_bytes(limits.max_line_bytes),
+            ),
+            decode: limits.decode.clone().with_max_bytes(limits.max_line_bytes),
+            excerpt_bytes: limits.excerpt_bytes,
+            counts: ReceiveCounts::default(),
+            lines_of_read: 0,
+            left_after_end: AFTER_END_BYTES,
+        }
+    }
+
+    /// The next thing the peer sent.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing: what was read so far is kept here.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Closed`] when the connection is over and everything that came before is handed over, with exit status
+    /// and standard-error tail where a process ended. Every later call gives the same error.
+    pub async fn recv(&mut self) -> Result<Received<'_>, Error> {
+        std::future::poll_fn(|cx| self.poll_line(cx)).await?;
+        self.take_line()
+    }
+
+    /// How many lines were handed over so far.
+    pub fn counts(&self) -> ReceiveCounts {
+        self.counts
+    }
+
+    /// Reads until the decoder has a line.
+    fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            if self.decoder.has_line() {
+                return Poll::Ready(Ok(()));
+            }
+            let Some(output) = &mut self.output else {
+                return Poll::Ready(Err(ready!(self.shared.poll_ended(cx)).clone()));
+            };
+            self.shared.set_burst(self.lines_of_read > 1);
+            self.lines_of_read = 0;
+            let mut buf = ReadBuf::new(self.decoder.spare());
+            let read = match Pin::new(output).poll_read(cx, &mut buf) {
+                Poll::Ready(Ok(())) => buf.filled().len(),
+                Poll::Ready(Err(error)) => {
+                    tracing::debug!(%error, "reading the peer's output ended");
+                    0
+                }
+                // What a dead process left in the pipe was read before this: only then is its end the end.
+                Poll::Pending => {
+                    ready!(self.shared.poll_ended(cx));
+                    0
+                }
+            };
+            self.decoder.commit(read);
+            if read == 0 || !self.may_go_on(read) {
+                self.output = None;
+                // What came without a LF at the end is a line too.
+                self.decoder.push(b"\n");
+                self.shared.signal.raise(Flags::OUTPUT_ENDED);
+            }
+        }
+    }
+
+    /// Whether to read on: a stream that goes on after its process ended is followed a little way only.
+    fn may_go_on(&mut self, read: usize) -> bool {
+        if self.shared.ended().is_some() {
+            self.left_after_end = self.left_after_end.saturating_sub(read);
+        }
+        self.left_after_end > 0
+    }
+
+    fn take_line(&mut self) -> Result<Received<'_>, Error> {
+        self.lines_of_read += 1;
+        let line = match self.decoder.next_line() {
+            Some(Line::Text(line)) => line,
+            Some(Line::Oversized { bytes }) => {
+                self.counts.oversized += 1;
+                return Ok(Received::Oversized { bytes });
+            }
+            // Invariant: called when the decoder has a line.
+            _ => return Err(Error::new(ErrorKind::Closed, "the connection is over")),
+        };
+        match mcp_jsonrpc::decode_slice(line, &self.decode) {
+            Ok(incoming) => {
+                self.counts.messages += 1;
+                Ok(Received::Message(incoming))
+            }
+            Err(error) => {
+                self.counts.invalid += 1;
+                Ok(Received::Invalid { error, excerpt: excerpt(line, self.excerpt_bytes) })
+            }
+        }
+    }
+}
+
+impl Drop for LineReceiver {
+    fn drop(&mut self) {
+        if let Some(output) = self.output.take() {
+            self.shared.leave_output(output);
+        }
+        self.shared.begin_close();
+    }
+}
+
+impl fmt::Debug for LineReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineReceiver").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}

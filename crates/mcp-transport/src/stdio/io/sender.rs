@@ -1,0 +1,212 @@
+//! The sending handle and the future of one message.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+
+use super::{lock, shared::Shared};
+use crate::{
+    Error, ErrorKind,
+    stdio::{
+        CloseReport,
+        outbox::{Room, Ticket, Writer},
+    },
+};
+
+/// The sending half of a line-framed connection. Clones share one ordered stream.
+///
+/// Dropping the last clone closes the connection in the background, as [`close`](Self::close) does.
+#[derive(Clone)]
+pub struct LineSender {
+    handle: Arc<Handle>,
+}
+
+/// Counts the clones: its drop is the last one's.
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.begin_close();
+    }
+}
+
+impl LineSender {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { handle: Arc::new(Handle { shared }) }
+    }
+
+    /// Sends one message, without its newline; resolves when all of it is handed to the operating system.
+    ///
+    /// Messages are written in the order in which they were queued, which is at the first poll as long as there is room
+    /// ([`LineLimits::max_queued_bytes`](crate::stdio::LineLimits::max_queued_bytes)). Concurrent sends share their writes.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the message either not queued or written whole, later, in its place. It never tears,
+    /// delays or repeats another message. [`Sending::has_left`] tells whether the peer may have seen it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`] for a message that is empty or has a raw CR or LF in it; [`ErrorKind::Closed`] when the
+    /// connection is over or being closed, with [`Error::outcome_unknown`] set when a part of the message had been written.
+    pub fn send(&self, message: Bytes) -> Sending<'_> {
+        Sending { shared: &self.handle.shared, message: Some(message), step: Step::New }
+    }
+
+    /// Closes the connection: takes no more messages, writes what is queued, closes the peer's input, and sees a process to
+    /// its end ([`CloseStage`](crate::stdio::CloseStage) lists the steps,
+    /// [`CloseWaits`](crate::stdio::CloseWaits) bounds each).
+    ///
+    /// Meanwhile the owner of the receiver should go on receiving (or drop it), so that the peer is not stuck in a write;
+    /// if it does not, the peer is terminated at the end of the waits. Concurrent and later callers get the same report.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not stop closing.
+    pub async fn close(&self) -> CloseReport {
+        self.handle.shared.begin_close();
+        self.handle.shared.report().await
+    }
+}
+
+impl fmt::Debug for LineSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineSender").finish_non_exhaustive()
+    }
+}
+
+/// The future of [`LineSender::send`].
+#[must_use = "a message is queued when the future is first polled"]
+pub struct Sending<'a> {
+    shared: &'a Arc<Shared>,
+    message: Option<Bytes>,
+    step: Step,
+}
+
+/// ```text
+///  New ──> InLine ──> Writing ──┐
+///   └─────────┴─────> Waiting ──┴──> Done
+/// ```
+enum Step {
+    New,
+    /// Waits for room in the queue.
+    InLine(Room),
+    /// Queued, and this future is the stream's writer. It has `yielded` to senders that are about to queue theirs, so that
+    /// one write takes them all.
+    Writing {
+        ticket: Ticket,
+        yielded: bool,
+    },
+    /// Queued, and somebody else writes.
+    Waiting(Ticket),
+    Done(Option<Ticket>),
+}
+
+impl Sending<'_> {
+    /// Whether any byte of the message was handed to the operating system, so that the peer may have seen it.
+    pub fn has_left(&self) -> bool {
+        match self.step {
+            Step::New | Step::InLine(_) | Step::Done(None) => false,
+            Step::Writing { ticket, .. } | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
+                lock(&self.shared.outbox).has_left(ticket)
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let message = self.message.as_deref().unwrap_or_default();
+        if message.is_empty() {
+            return Err(Error::new(ErrorKind::Misuse, "the message is empty"));
+        }
+        if let Some(at) = memchr::memchr2(b'\n', b'\r', message) {
+            let text = format!("the message has a raw line break at byte {at}");
+            return Err(Error::new(ErrorKind::Misuse, text));
+        }
+        Ok(())
+    }
+}
+
+impl Future for Sending<'_> {
+    type Output = Result<(), Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        loop {
+            match this.step {
+                Step::New | Step::InLine(_) => {
+                    let mut room = match this.step {
+                        Step::InLine(room) => Some(room),
+                        _ => {
+                            if let Err(error) = this.check() {
+                                this.step = Step::Done(None);
+                                return Poll::Ready(Err(error));
+                            }
+                            None
+                        }
+                    };
+                    let mut outbox = lock(&this.shared.outbox);
+                    match outbox.poll_push(cx, &mut room, &mut this.message) {
+                        Poll::Ready(Ok(ticket)) => {
+                            this.step = if outbox.claim(Writer::Sender) {
+                                Step::Writing { ticket, yielded: false }
+                            } else {
+                                Step::Waiting(ticket)
+                            };
+                        }
+                        Poll::Ready(Err(error)) => {
+                            this.step = Step::Done(None);
+                            return Poll::Ready(Err(error));
+                        }
+                        Poll::Pending => {
+                            if let Some(room) = room {
+                                this.step = Step::InLine(room);
+                            }
+                            return Poll::Pending;
+                        }
+                    }
+                }
+                Step::Writing { ticket, yielded: false } if this.shared.is_burst() => {
+                    this.step = Step::Writing { ticket, yielded: true };
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Step::Writing { ticket, .. } => {
+                    std::task::ready!(this.shared.poll_write(cx, Some(ticket)));
+                    this.step = Step::Waiting(ticket);
+                }
+                Step::Waiting(ticket) => {
+                    let result = std::task::ready!(lock(&this.shared.outbox).poll_written(cx, ticket));
+                    this.step = Step::Done(Some(ticket));
+                    return Poll::Ready(result);
+                }
+                // Polled after it was ready, which a future may answer with anything but harm.
+                Step::Done(_) => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        match self.step {
+            Step::New | Step::Done(_) => {}
+            Step::InLine(room) => lock(&self.shared.outbox).leave_line(room),
+            Step::Writing { .. } => self.shared.hand_to_keeper(),
+            Step::Waiting(ticket) => lock(&self.shared.outbox).forget(ticket),
+        }
+    }
+}
+
+impl fmt::Debug for Sending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending").field("has_left", &self.has_left()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,255 @@
+//! What the handles and the keeper of one connection share.
+
+use std::{
+    fmt,
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker},
+};
+
+use tokio::{io::AsyncWrite as _, sync::Notify};
+
+use super::{
+    BoxRead, BoxWrite, lock,
+    signal::{Flags, Signal},
+};
+use crate::{
+    Error, ErrorKind,
+    stdio::{
+        CloseReport,
+        outbox::{BATCH_SLICES, Batch, Outbox, Ticket, Writer},
+    },
+};
+
+pub(crate) struct Shared {
+    /// Never held across a system call.
+    pub(super) outbox: Mutex<Outbox>,
+    /// Taken by whoever is the writer, before `outbox` where both are needed.
+    write_side: Mutex<WriteSide>,
+    pub(super) signal: Signal,
+    /// Whether the last read brought several lines, so that several senders are about to write. See [`super::Sending`].
+    burst: AtomicBool,
+    /// Why nothing more will be received; set once.
+    ended: OnceLock<Error>,
+    reader_waker: Mutex<Option<Waker>>,
+    /// The output of a connection whose receiver was dropped: still drained, so that the peer can end.
+    left_output: Mutex<Option<BoxRead>>,
+    report: OnceLock<CloseReport>,
+    reported: Notify,
+}
+
+struct WriteSide {
+    io: Option<BoxWrite>,
+    batch: Batch,
+    /// Whether the stream buffers, so that it must be flushed; a pipe does not.
+    flushes: bool,
+    unflushed: bool,
+    failure: Option<io::Error>,
+    /// Kept to be filled again: no allocation for each write.
+    woken: Vec<Waker>,
+}
+
+impl Shared {
+    pub(super) fn new(writer: BoxWrite, flushes: bool, max_queued_bytes: usize) -> Self {
+        Self {
+            outbox: Mutex::new(Outbox::new(max_queued_bytes)),
+            write_side: Mutex::new(WriteSide {
+                io: Some(writer),
+                batch: Batch::default(),
+                flushes,
+                unflushed: false,
+                failure: None,
+                woken: Vec::new(),
+            }),
+            signal: Signal::default(),
+            burst: AtomicBool::new(false),
+            ended: OnceLock::new(),
+            reader_waker: Mutex::new(None),
+            left_output: Mutex::new(None),
+            report: OnceLock::new(),
+            reported: Notify::new(),
+        }
+    }
+
+    /// Writes what is queued, as the outbox's writer; ready when that role was given up.
+    ///
+    /// With `until`, the role goes to the keeper as soon as that message is written and the stream has no room for the rest:
+    /// a sender does not wait for others. Dropping a pending writer must be followed by [`hand_to_keeper`](Self::hand_to_keeper).
+    pub(super) fn poll_write(&self, cx: &mut Context<'_>, until: Option<Ticket>) -> Poll<()> {
+        let mut side = lock(&self.write_side);
+        let (poll, failed) = match self.poll_write_side(cx, &mut side, until) {
+            Poll::Ready(Ok(())) => (Poll::Ready(()), false),
+            Poll::Ready(Err(error)) => {
+                side.failure = Some(error);
+                side.io = None;
+                side.batch.clear();
+                lock(&self.outbox).break_off();
+                (Poll::Ready(()), true)
+            }
+            Poll::Pending => (Poll::Pending, false),
+        };
+        if side.woken.is_empty() {
+            drop(side);
+        } else {
+            let mut woken = std::mem::take(&mut side.woken);
+            drop(side);
+            woken.drain(..).for_each(Waker::wake);
+            lock(&self.write_side).woken = woken;
+        }
+        if failed {
+            self.signal.raise(Flags::BROKEN);
+        }
+        poll
+    }
+
+    fn poll_write_side(
+        &self,
+        cx: &mut Context<'_>,
+        side: &mut WriteSide,
+        until: Option<Ticket>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let Some(io) = &mut side.io else {
+                // The keeper closed the input meanwhile, and broke the outbox off.
+                return Poll::Ready(Ok(()));
+            };
+            if side.batch.is_empty() {
+                let mut outbox = lock(&self.outbox);
+                if !outbox.take_batch(&mut side.batch) {
+                    if !side.unflushed {
+                        outbox.set_writer(Writer::Nobody);
+                        if outbox.is_closing() {
+                            self.signal.raise(Flags::WRITE);
+                        }
+                        return Poll::Ready(Ok(()));
+                    }
+                    drop(outbox);
+                    std::task::ready!(Pin::new(&mut *io).poll_flush(cx))?;
+                    side.unflushed = false;
+                    continue;
+                }
+            }
+            let mut slices = [IoSlice::new(&[]); BATCH_SLICES];
+            let filled = side.batch.fill(&mut slices);
+            let slices = slices.get(..filled).unwrap_or_default();
+            match Pin::new(&mut *io).poll_write_vectored(cx, slices) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(written)) => {
+                    side.batch.advance(written);
+                    side.unflushed = side.flushes;
+                    lock(&self.outbox).advance(written, &mut side.woken);
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    if until.is_some_and(|ticket| lock(&self.outbox).is_written(ticket)) {
+                        self.hand_to_keeper();
+                        return Poll::Ready(Ok(()));
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    /// Makes the keeper the writer, in place of the caller.
+    pub(super) fn hand_to_keeper(&self) {
+        let mut outbox = lock(&self.outbox);
+        if !outbox.is_dead() {
+            outbox.set_writer(Writer::Keeper);
+        }
+        drop(outbox);
+        self.signal.raise(Flags::WRITE);
+    }
+
+    /// Takes the write half away; what is queued is dropped.
+    pub(super) fn take_writer(&self) -> Option<BoxWrite> {
+        let mut side = lock(&self.write_side);
+        side.batch.clear();
+        let io = side.io.take();
+        lock(&self.outbox).break_off();
+        io
+    }
+
+    pub(super) fn take_write_failure(&self) -> Option<io::Error> {
+        lock(&self.write_side).failure.take()
+    }
+
+    pub(super) fn begin_close(&self) {
+        let error = Error::new(ErrorKind::Closed, "the connection is being closed by this client");
+        lock(&self.outbox).begin_close(error);
+        self.signal.raise(Flags::CLOSE);
+    }
+
+    pub(super) fn is_burst(&self) -> bool {
+        self.burst.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_burst(&self, burst: bool) {
+        if self.is_burst() != burst {
+            self.burst.store(burst, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets every sender and the receiver know why the connection is over. The first call decides for the receiver.
+    pub(super) fn end(&self, error: &Error) {
+        lock(&self.outbox).end(error.clone());
+        if self.ended.set(error.clone()).is_ok()
+            && let Some(waker) = lock(&self.reader_waker).take()
+        {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn ended(&self) -> Option<&Error> {
+        self.ended.get()
+    }
+
+    /// Like [`ended`](Self::ended), and has the caller woken when it is set. For the one receiver.
+    pub(super) fn poll_ended(&self, cx: &Context<'_>) -> Poll<&Error> {
+        match &mut *lock(&self.reader_waker) {
+            Some(waker) => waker.clone_from(cx.waker()),
+            empty => *empty = Some(cx.waker().clone()),
+        }
+        // Looked at after registering: an end in between is seen here or wakes.
+        self.ended.get().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    pub(super) fn leave_output(&self, output: BoxRead) {
+        *lock(&self.left_output) = Some(output);
+        self.signal.raise(Flags::OUTPUT_LEFT);
+    }
+
+    pub(super) fn take_left_output(&self) -> Option<BoxRead> {
+        lock(&self.left_output).take()
+    }
+
+    pub(super) fn set_report(&self, report: CloseReport) {
+        if self.report.set(report).is_ok() {
+            self.reported.notify_waiters();
+        }
+    }
+
+    pub(super) async fn report(self: &Arc<Self>) -> CloseReport {
+        loop {
+            // Made before looking: it is notified by every later `notify_waiters`.
+            let notified = self.reported.notified();
+            if let Some(report) = self.report.get() {
+                return *report;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("ended", &self.ended)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,119 @@
+//! Finding the program on the child's `PATH`. Looks at the file system.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+};
+
+use crate::{Error, ErrorKind, SpawnFailure, stdio::StdioServer};
+
+/// What is searched when the child has no `PATH`.
+#[cfg(not(windows))]
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+#[cfg(windows)]
+const DEFAULT_PATH: &str = "";
+
+pub(super) fn spawn_error(failure: SpawnFailure, text: String) -> Error {
+    Error::new(ErrorKind::Spawn(failure), text)
+}
+
+/// The file to execute. A path with a separator is left to the system, relative to the child's working directory.
+pub(super) fn find_program(
+    server: &StdioServer,
+    env: &BTreeMap<OsString, OsString>,
+) -> Result<PathBuf, Error> {
+    check_directory(server)?;
+    let program = Path::new(&server.program);
+    if server.program.is_empty() || server.program.as_encoded_bytes().contains(&0) {
+        return Err(Error::new(ErrorKind::Misuse, "the program's name is empty or has a NUL in it"));
+    }
+    if has_separator(&server.program) {
+        return Ok(program.to_owned());
+    }
+    let path =
+        env.iter().find(|(name, _)| is_path(name)).map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let mut denied = None;
+    for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
+        for candidate in candidates(&dir, program, env) {
+            match std::fs::metadata(&candidate) {
+                Ok(found) if found.is_file() && may_execute(&found) => return Ok(candidate),
+                Ok(found) if found.is_file() => denied = denied.or(Some(candidate)),
+                _ => {}
+            }
+        }
+    }
+    Err(match denied {
+        Some(file) => {
+            spawn_error(SpawnFailure::PermissionDenied, format!("{file:?} has no permission to be executed"))
+        }
+        None => {
+            let name = &server.program;
+            spawn_error(SpawnFailure::NotFound, format!("program {name:?} is not on the child's PATH"))
+        }
+    })
+}
+
+/// The file a program given as a path means, for a look at why it could not be started.
+#[cfg(unix)]
+pub(super) fn file_of(server: &StdioServer, program: &Path) -> PathBuf {
+    match &server.current_dir {
+        Some(dir) => dir.join(program),
+        None => program.to_owned(),
+    }
+}
+
+fn check_directory(server: &StdioServer) -> Result<(), Error> {
+    let Some(dir) = &server.current_dir else { return Ok(()) };
+    let failed = |text: String| spawn_error(SpawnFailure::WorkingDirectory, text);
+    match std::fs::metadata(dir) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(failed(format!("the working directory {dir:?} is no directory"))),
+        Err(error) => {
+            Err(failed(format!("the working directory {dir:?} cannot be entered")).with_source(error))
+        }
+    }
+}
+
+fn has_separator(program: &OsStr) -> bool {
+    let bytes = program.as_encoded_bytes();
+    bytes.contains(&b'/') || (cfg!(windows) && bytes.contains(&b'\\'))
+}
+
+fn is_path(name: &OsStr) -> bool {
+    if cfg!(windows) { name.eq_ignore_ascii_case("PATH") } else { name == "PATH" }
+}
+
+#[cfg(unix)]
+fn candidates(dir: &Path, program: &Path, _env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    vec![dir.join(program)]
+}
+
+#[cfg(unix)]
+fn may_execute(found: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0
+}
+
+/// A name with an extension means that file; one without means the extensions of `PATHEXT` in turn.
+#[cfg(windows)]
+fn candidates(dir: &Path, program: &Path, env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+    if program.extension().is_some() {
+        return vec![dir.join(program)];
+    }
+    let extensions = env
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("PATHEXT"))
+        .and_then(|(_, value)| value.to_str())
+        .unwrap_or(".COM;.EXE;.BAT;.CMD");
+    let with = |extension: &str| {
+        let mut name = program.as_os_str().to_owned();
+        name.push(extension);
+        dir.join(name)
+    };
+    extensions.split(';').filter(|extension| extension.starts_with('.')).map(with).collect()
+}
+
+#[cfg(windows)]
+fn may_execute(_found: &std::fs::Metadata) -> bool {
+    true
+}

@@ -1,0 +1,75 @@
+use super::*;
+
+#[test]
+fn describe_is_exact_and_unambiguous() {
+    // protocol:T-18, auth:SEC-08
+    let check = |args: &[&str], expected: &str| {
+        assert_eq!(StdioServer::new("npx").args(args).describe(), expected);
+    };
+    check(&[], "npx");
+    check(&["-y", "@scope/server@1.2"], "npx -y @scope/server@1.2");
+    check(&["a b"], "npx \"a b\"");
+    check(&["a", "b"], "npx a b");
+    check(&[""], "npx \"\"");
+    check(&["say \"hi\" \\"], "npx \"say \\\"hi\\\" \\\\\"");
+    check(&["; rm -rf ~ &"], "npx \"; rm -rf ~ &\"");
+    check(&["line\nbreak\u{1b}[2K"], "npx \"line\\u{a}break\\u{1b}[2K\"");
+    check(&["\u{202e}exe"], "npx \"\\u{202e}exe\"");
+    check(&["Größe 漢\u{a0}x"], "npx \"Größe 漢\\u{a0}x\"");
+    let long = "x".repeat(100_000);
+    assert!(StdioServer::new("npx").arg(&long).describe().ends_with(&long), "untruncated");
+}
+
+#[cfg(unix)]
+#[test]
+fn describe_shows_bytes_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let server = StdioServer::new("x").arg(OsStr::from_bytes(b"a\xff"));
+    assert_eq!(server.describe(), "x \"a\\xff\"");
+}
+
+#[test]
+fn the_fingerprint_changes_with_everything_it_covers_and_with_nothing_else() {
+    // auth:SEC-08
+    let server = || StdioServer::new("a").arg("bc").arg("d").env("NAME", "1");
+    let base = server().fingerprint();
+    assert_eq!(base, server().fingerprint());
+    assert_eq!(base, server().env("NAME", "2").fingerprint(), "values are secrets and not covered");
+    assert_eq!(base, server().limits(LineLimits { excerpt_bytes: 1, ..LineLimits::default() }).fingerprint());
+    let others = [
+        StdioServer::new("A").arg("bc").arg("d").env("NAME", "1"),
+        StdioServer::new("ab").arg("c").arg("d").env("NAME", "1"),
+        StdioServer::new("a").arg("b").arg("cd").env("NAME", "1"),
+        StdioServer::new("a").arg("bc d").env("NAME", "1"),
+        server().arg(""),
+        server().env("NAME2", "1"),
+        server().current_dir("/"),
+        server().inherit_env(InheritEnv::All),
+        server().inherit_env(InheritEnv::Nothing),
+        StdioServer::new("a").arg("bc").arg("d"),
+    ];
+    let mut seen = vec![base];
+    for other in others {
+        assert!(!seen.contains(&other.fingerprint()), "{}", other.describe());
+        seen.push(other.fingerprint());
+    }
+}
+
+#[test]
+fn the_fingerprint_is_stable_text() {
+    // A stored approval must outlive an update of this crate.
+    let text = StdioServer::new("npx").args(["-y", "server"]).env("A", "1").fingerprint().to_string();
+    assert_eq!(text.len(), 64);
+    assert_eq!(text, PINNED);
+}
+
+const PINNED: &str = "0";
+
+#[test]
+fn debug_shows_neither_arguments_nor_values() {
+    // auth:SEC-14
+    let server = StdioServer::new("x").arg("--token=canary").env("KEY", "canary");
+    let text = format!("{server:?}");
+    assert!(!text.contains("canary"), "{text}");
+    assert!(text.contains("KEY"));
+}
