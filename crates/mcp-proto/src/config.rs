@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use mcp_jsonrpc::DecodeLimits;
-use mcp_model::{ClientCapabilities, Implementation, Root};
+use mcp_model::{
+    ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
+};
 
 /// Everything the application decides about one connection before it starts.
 #[derive(Clone, Debug)]
@@ -47,16 +49,15 @@ impl Config {
 
     /// The capabilities that follow from the features switched on, as the newest legacy revision writes them.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let mut capabilities = ClientCapabilities::default();
-        if self.elicitation.any() {
-            capabilities = capabilities.with_elicitation(self.elicitation.form, self.elicitation.url);
-        }
-        if self.roots.is_some() {
-            capabilities = capabilities.with_roots(true);
-        }
-        if self.sampling {
-            capabilities = capabilities.with_sampling();
-        }
+        let mut capabilities = ClientCapabilities::new();
+        capabilities.elicitation = match (self.elicitation.form, self.elicitation.url) {
+            (true, true) => Some(ElicitationCapability::form_and_url()),
+            (true, false) => Some(ElicitationCapability::form_only()),
+            (false, true) => Some(ElicitationCapability::url_only()),
+            (false, false) => None,
+        };
+        capabilities.roots = self.roots.is_some().then(|| RootsCapability::new(true));
+        capabilities.sampling = self.sampling.then(SamplingCapability::new);
         capabilities
     }
 }

@@ -60,7 +60,7 @@ impl Connection {
         Self {
             phase: Phase::Idle,
             calls: HashMap::new(),
-            wire: InFlight::new(config.limits.max_calls),
+            wire: InFlight::with_capacity(config.limits.max_calls),
             timers: BTreeSet::new(),
             server_requests: ServerRequests::new(config.limits.max_server_requests),
             transmits: VecDeque::new(),
@@ -99,14 +99,14 @@ impl Connection {
         let server = self.ready()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
         let call = self.next_call_id();
-        self.send_request(now, call, method, params.map(RawJson::as_str), CallKind::Ordinary, options)?;
+        self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         Ok(call)
     }
 
     /// Sends a notification. Nothing comes back.
     pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
         self.ready()?;
-        self.queue_notification(method, params.map(RawJson::as_str), None)
+        self.queue_notification(method, params, None)
     }
 
     /// Replaces the offered roots and tells the server if they differ. Needs roots to have been offered at start.
@@ -117,7 +117,8 @@ impl Connection {
         if matches!(self.phase, Phase::Closed) {
             return Err(Misuse::Closed);
         }
-        if roots == self.roots {
+        let same = |(a, b): (&Root, &Root)| a.uri == b.uri && a.name == b.name;
+        if roots.len() == self.roots.len() && roots.iter().zip(&self.roots).all(same) {
             return Ok(());
         }
         self.roots = roots;
@@ -221,6 +222,11 @@ impl Connection {
         self.calls.get(&call).and_then(|state| state.deadline)
     }
 
+    /// Whether this call has not ended yet.
+    pub fn is_open(&self, call: CallId) -> bool {
+        self.calls.contains_key(&call)
+    }
+
     /// What the server said about itself; `None` before the handshake and after the end.
     pub fn server(&self) -> Option<&ServerFacts> {
         self.phase.server()
@@ -266,7 +272,7 @@ impl Connection {
         now: Instant,
         call: CallId,
         method: &str,
-        params: Option<&str>,
+        params: Option<&RawJson>,
         kind: CallKind,
         options: &CallOptions,
     ) -> Result<(), Misuse> {
@@ -290,7 +296,7 @@ impl Connection {
     pub(crate) fn queue_notification(
         &mut self,
         method: &str,
-        params: Option<&str>,
+        params: Option<&RawJson>,
         owner: Option<CallId>,
     ) -> Result<(), Misuse> {
         envelope::notification(&mut self.scratch, method, params)?;
@@ -360,8 +366,9 @@ impl Connection {
         if !state.dispatched || state.kind == CallKind::Initialize || !matches!(self.phase, Phase::Ready { .. }) {
             return;
         }
-        envelope::cancelled(&mut self.scratch, &state.wire_id, reason);
-        self.queue(TransmitKind::Notification, None);
+        if envelope::cancelled(&mut self.scratch, &state.wire_id, reason).is_ok() {
+            self.queue(TransmitKind::Notification, None);
+        }
     }
 
     fn drop_queued(&mut self, wire_id: &RequestId) {

@@ -13,7 +13,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(crate) fn new(kind: DiagnosticKind, message: impl Into<String>) -> Self {
+    /// A diagnostic of the given kind. `message` must be safe to show: escape what a peer wrote.
+    pub fn new(kind: DiagnosticKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 }
@@ -42,16 +43,22 @@ pub enum DiagnosticKind {
     OversizedMessage,
     /// Progress that does not increase, or for no call in flight.
     ProgressIgnored,
+    /// A list gave a cursor that had been followed before; it was cut there.
+    RepeatedCursor,
     /// A question with the id of one that is still open.
     RepeatedServerRequest,
     /// The server has asked more at once than the limit allows.
     ServerRequestLimit,
     /// A question of the server timed out and was answered for the user.
     ServerRequestTimeout,
+    /// A list went on for more pages than allowed; it was cut there.
+    TooManyPages,
     /// A JSON array where the negotiated revision has no batches.
     UnexpectedBatch,
     /// An answer to something that was never asked.
     UnknownResponse,
+    /// An item of a list that does not have the shape of the protocol was left out.
+    UnreadableItem,
     /// A request for a method that this client does not serve; answered with "method not found".
     UnservedRequest,
 }
@@ -67,11 +74,14 @@ impl DiagnosticKind {
             Self::MalformedNotification => "malformed_notification",
             Self::OversizedMessage => "oversized_message",
             Self::ProgressIgnored => "progress_ignored",
+            Self::RepeatedCursor => "repeated_cursor",
             Self::RepeatedServerRequest => "repeated_server_request",
             Self::ServerRequestLimit => "server_request_limit",
             Self::ServerRequestTimeout => "server_request_timeout",
+            Self::TooManyPages => "too_many_pages",
             Self::UnexpectedBatch => "unexpected_batch",
             Self::UnknownResponse => "unknown_response",
+            Self::UnreadableItem => "unreadable_item",
             Self::UnservedRequest => "unserved_request",
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use mcp_jsonrpc::{DecodeError, ErrorObject};
-use mcp_model::ProtocolVersion;
+use mcp_model::{ProtocolVersion, ServerFeature};
 
 /// How a call ended when it did not end with a result.
 #[derive(Clone, Debug)]
@@ -98,8 +98,8 @@ pub enum Misuse {
     NotDeclaredByServer {
         /// The method that was asked for.
         method: String,
-        /// The capability, as its path in the server's `capabilities`.
-        capability: &'static str,
+        /// What the server would have had to declare.
+        feature: ServerFeature,
     },
     /// The negotiated protocol revision has no such method.
     NotInRevision {
@@ -132,8 +132,8 @@ impl fmt::Display for Misuse {
             Self::Closed => f.write_str("the connection is closed"),
             Self::ParamsNotAnObject => f.write_str("params must be a JSON object"),
             Self::NotReady => f.write_str("the connection is not initialized yet"),
-            Self::NotDeclaredByServer { method, capability } => {
-                write!(f, "{method} needs the server capability {capability}, which the server did not declare")
+            Self::NotDeclaredByServer { method, feature } => {
+                write!(f, "{method} needs the server capability {feature:?}, which the server did not declare")
             }
             Self::NotInRevision { method, version } => {
                 write!(f, "protocol revision {} has no method {method}", version.as_str())

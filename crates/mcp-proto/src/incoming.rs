@@ -39,8 +39,6 @@ impl Connection {
         match incoming {
             Incoming::Single(message) => self.handle_message(now, origin, message),
             Incoming::Batch(items) => self.handle_batch(now, origin, items),
-            // `Incoming` may gain kinds; one that this version does not know carries nothing it could act on.
-            _ => {}
         }
     }
 
@@ -88,7 +86,6 @@ impl Connection {
                 self.handle_request(now, origin.call(), request.id, &request.method, request.params);
             }
             Message::Notification(notification) => self.handle_notification(now, notification),
-            _ => {}
         }
     }
 
@@ -143,7 +140,7 @@ impl Connection {
         match method {
             "notifications/cancelled" => {
                 if let Some(cancelled) = self.typed::<CancelledNotificationParams>(method, params)
-                    && let Some(id) = cancelled.request_id.and_then(request_id)
+                    && let Some(id) = cancelled.request_id.map(wire_id)
                 {
                     self.withdraw_server_request(&id);
                 }
@@ -187,7 +184,7 @@ impl Connection {
     fn handle_progress(&mut self, now: Instant, params: Option<RawRef<'_>>) {
         let method = "notifications/progress";
         let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else { return };
-        let call = token_id(&progress.progress_token).and_then(|id| self.wire.get(&id).copied());
+        let call = self.wire.get(&token_id(&progress.progress_token)).copied();
         let Some(call) = call else {
             return self.diagnose(DiagnosticKind::ProgressIgnored, "no call in flight asked for it");
         };
@@ -217,5 +214,20 @@ impl Connection {
                 None
             }
         }
+    }
+}
+
+/// Progress tokens of ours are the ids of our requests.
+fn token_id(token: &ProgressToken) -> RequestId {
+    match token {
+        ProgressToken::Integer(number) => RequestId::Integer(*number),
+        ProgressToken::String(text) => RequestId::String(text.clone()),
+    }
+}
+
+fn wire_id(id: mcp_model::RequestId) -> RequestId {
+    match id {
+        mcp_model::RequestId::Integer(number) => RequestId::Integer(number),
+        mcp_model::RequestId::String(text) => RequestId::String(text),
     }
 }

@@ -25,14 +25,12 @@ impl Connection {
         call: CallId,
         version: ProtocolVersion,
     ) -> Result<(), Misuse> {
-        let params = InitializeRequestParams::new(
-            version,
-            self.config.capabilities().for_version(version),
-            self.config.client_info.for_version(version),
-        );
+        // The type cuts capabilities and names to what the revision defines.
+        let params =
+            InitializeRequestParams::new(version, self.config.capabilities(), self.config.client_info.clone());
         let params = RawJson::from_serialize(&params).map_err(|_| Misuse::Unserializable)?;
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
-        self.send_request(now, call, "initialize", Some(params.as_str()), CallKind::Initialize, &options)
+        self.send_request(now, call, "initialize", Some(&params), CallKind::Initialize, &options)
     }
 
     /// The server accepted `initialize`.

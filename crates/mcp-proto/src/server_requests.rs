@@ -65,6 +65,16 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether this question is still open.
+    pub fn is_asked(&self, request: ServerRequestId) -> bool {
+        self.server_requests.open.contains_key(&request)
+    }
+
+    /// When this question is answered for the application, for drivers in which each handler waits by itself.
+    pub fn server_request_deadline(&self, request: ServerRequestId) -> Option<Instant> {
+        self.server_requests.open.get(&request).and_then(|open| open.deadline)
+    }
+
     pub(crate) fn handle_request(
         &mut self,
         now: Instant,

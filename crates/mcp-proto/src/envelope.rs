@@ -1,0 +1,156 @@
+//! Writing our messages: the application's params with the protocol's `_meta` in front.
+
+use mcp_jsonrpc::{RawJson, RequestId, encode};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use crate::error::Misuse;
+
+/// The params of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Params<'a> {
+    /// The application's params: a JSON object without `_meta`.
+    pub(crate) rest: Option<&'a RawJson>,
+    /// The application's `_meta`.
+    pub(crate) meta: Option<&'a Map<String, Value>>,
+    /// Asks for progress under this token.
+    pub(crate) progress_token: Option<&'a RequestId>,
+}
+
+/// Writes a request into the emptied buffer.
+pub(crate) fn request(buffer: &mut Vec<u8>, id: &RequestId, method: &str, params: &Params<'_>) -> Result<(), Misuse> {
+    buffer.clear();
+    let rest = object_text(params.rest)?;
+    if params.meta.is_none() && params.progress_token.is_none() {
+        return encode::request(buffer, id, method, params.rest).map_err(|_| Misuse::Unserializable);
+    }
+    encode::request(buffer, id, method, Some(&OnlyMeta { meta: Meta(params) })).map_err(|_| Misuse::Unserializable)?;
+    if let Some(rest) = rest {
+        append_members(buffer, rest);
+    }
+    Ok(())
+}
+
+/// Writes a notification into the emptied buffer.
+pub(crate) fn notification(buffer: &mut Vec<u8>, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
+    buffer.clear();
+    object_text(params)?;
+    encode::notification(buffer, method, params).map_err(|_| Misuse::Unserializable)
+}
+
+/// Writes the notice that a request of ours is given up.
+pub(crate) fn cancelled(buffer: &mut Vec<u8>, id: &RequestId, reason: Option<&str>) -> Result<(), Misuse> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Cancelled<'a> {
+        request_id: &'a RequestId,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'a str>,
+    }
+    buffer.clear();
+    encode::notification(buffer, "notifications/cancelled", Some(&Cancelled { request_id: id, reason }))
+        .map_err(|_| Misuse::Unserializable)
+}
+
+fn object_text(params: Option<&RawJson>) -> Result<Option<&str>, Misuse> {
+    match params.map(|params| params.as_str().trim_ascii()) {
+        Some(text) if text.starts_with('{') => Ok(Some(text)),
+        Some(_) => Err(Misuse::ParamsNotAnObject),
+        None => Ok(None),
+    }
+}
+
+/// Puts the members of `object` behind those of the params object that the message in `buffer` ends with. The text is
+/// copied once, not parsed: it is known to be an object.
+fn append_members(buffer: &mut Vec<u8>, object: &str) {
+    let members = object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default().trim_ascii();
+    if members.is_empty() {
+        return;
+    }
+    // The ends of the params object and of the envelope.
+    buffer.truncate(buffer.len().saturating_sub(2));
+    buffer.push(b',');
+    let start = buffer.len();
+    buffer.extend_from_slice(members.as_bytes());
+    // A line ends a message on some transports. Outside of a string it is white space, inside it would not be JSON.
+    for byte in buffer.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
+        *byte = b' ';
+    }
+    buffer.extend_from_slice(b"}}");
+}
+
+#[derive(Serialize)]
+struct OnlyMeta<'a> {
+    #[serde(rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+struct Meta<'a>(&'a Params<'a>);
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Params { meta, progress_token, .. } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in meta.iter().copied().flatten() {
+            // Asking for progress is the client's business: it must know the token to find the call.
+            if key != "progressToken" {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        if let Some(token) = progress_token {
+            map.serialize_entry("progressToken", token)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(rest: Option<&str>, meta: Option<Value>, token: bool) -> String {
+        let id = RequestId::Integer(7);
+        let rest = rest.map(|text| RawJson::from_text(text.to_owned()).unwrap());
+        let meta = meta.map(|meta| meta.as_object().unwrap().clone());
+        let params = Params { rest: rest.as_ref(), meta: meta.as_ref(), progress_token: token.then_some(&id) };
+        let mut buffer = b"left over".to_vec();
+        request(&mut buffer, &id, "m", &params).unwrap();
+        String::from_utf8(buffer).unwrap()
+    }
+
+    /// protocol:J-11, protocol:P-01
+    #[test]
+    fn params_are_left_out_when_there_is_nothing_to_say() {
+        assert_eq!(written(None, None, false), r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#);
+        assert_eq!(
+            written(None, None, true),
+            r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"_meta":{"progressToken":7}}}"#
+        );
+    }
+
+    /// protocol:J-27, protocol:T-03
+    #[test]
+    fn meta_is_put_in_front_of_the_members_and_no_line_end_is_written() {
+        let check = |rest: &str, params: &str| {
+            let text = written(Some(rest), Some(json!({"a": 1, "progressToken": "mine"})), true);
+            assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":{params}}}"#));
+        };
+        check("{}", r#"{"_meta":{"a":1,"progressToken":7}}"#);
+        check(" { } ", r#"{"_meta":{"a":1,"progressToken":7}}"#);
+        check(r#"{"x":"}"}"#, r#"{"_meta":{"a":1,"progressToken":7},"x":"}"}"#);
+        check("{\n\"x\":\r\n1}", r#"{"_meta":{"a":1,"progressToken":7},"x":  1}"#);
+    }
+
+    #[test]
+    fn params_that_are_no_object_are_refused() {
+        for text in ["[1]", "1", "\"x\"", "null"] {
+            let rest = RawJson::from_text(text.to_owned()).unwrap();
+            let params = Params { rest: Some(&rest), ..Params::default() };
+            let refused = request(&mut Vec::new(), &RequestId::Integer(1), "m", &params);
+            assert_eq!(refused, Err(Misuse::ParamsNotAnObject), "{text}");
+            assert_eq!(notification(&mut Vec::new(), "m", Some(&rest)), Err(Misuse::ParamsNotAnObject), "{text}");
+        }
+    }
+}
