@@ -1,0 +1,204 @@
+//! The connection to one server: a handle that any number of tasks may use at once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Method;
+use mcp_jsonrpc::DecodeLimits;
+use tokio::time;
+
+use super::config::Config;
+use super::core::exchange::ExchangeCore;
+use super::core::headers::Templates;
+use super::core::listen::{self, ListenCore};
+use super::core::session::{SessionId, SessionSlot};
+use super::core::target::Target;
+use super::core::{classify, fault};
+use super::event_stream::EventStream;
+use super::exchange::Exchange;
+use super::io::open::{Opened, Outgoing, open};
+use super::io::pool::Pool;
+use super::post::{Post, PostKind, RequestHead};
+use crate::{Error, ErrorKind};
+
+/// What everything that belongs to one connection shares.
+pub(crate) struct Shared {
+    pub(crate) target: Target,
+    pub(crate) templates: Templates,
+    pub(crate) config: Arc<Config>,
+    pub(crate) decode_limits: DecodeLimits,
+    pub(crate) session: SessionSlot,
+    pub(crate) pool: Arc<Pool>,
+}
+
+/// A connection to a server: one session, one pool of keep-alive sockets. Cloning gives another handle to the same one.
+///
+/// Idle sockets are closed after a while ([`HttpTimeouts::pool_idle`](super::HttpTimeouts::pool_idle)), and all of them with
+/// the last handle. Nothing runs in the background while no exchange is under way.
+#[derive(Clone)]
+pub struct HttpConnection {
+    shared: Arc<Shared>,
+}
+
+impl HttpConnection {
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Posts one message and waits for the head of the response; the [`Exchange`] then yields what comes back.
+    ///
+    /// The session id is attached to everything but `initialize` and modern messages. Concurrent posts are independent
+    /// of each other.
+    ///
+    /// # Errors
+    ///
+    /// `Connect`, `ConnectionLost`, `Timeout` (only where a deadline is set), `LimitExceeded`, `Unauthorized`,
+    /// `SessionLost` (the id is forgotten then, so that `initialize` can open a new session), `Status`, `PeerMisbehaved`
+    /// (a redirect that is not followed, 202 to a request, a response that is no MCP answer), `Misuse` (a routing header that
+    /// cannot be sent). [`Error::outcome_unknown`] tells whether the message may have been processed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket it was using. The message may have been processed.
+    pub async fn post(&self, post: Post) -> Result<Exchange, Error> {
+        let shared = &self.shared;
+        let Post { body, kind, head, resumable } = post;
+        let (session, headers) = match kind {
+            PostKind::Request { establishes_session: true, .. } => (None, Ok(shared.templates.initialize())),
+            _ if head.is_modern() => (None, shared.templates.post(&head, None)),
+            _ => {
+                let session = shared.session.current();
+                let headers = shared.templates.post(&head, session.as_ref());
+                (session, headers)
+            }
+        };
+        let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
+        let timeouts = &shared.config.timeouts;
+        let deadline = match kind {
+            PostKind::Request { .. } => timeouts.request_head,
+            PostKind::Notification | PostKind::Response => Some(timeouts.head),
+        };
+        let outgoing = Outgoing { method: Method::POST, headers, body, had_session: session.is_some() };
+        let opened = shared.open(outgoing, deadline).await?;
+        let resumable = resumable && !head.is_modern();
+        let mut core = ExchangeCore::new(kind, resumable, &shared.config);
+        let result = core.handle_head(now(), opened.head());
+        if let Err(error) = result {
+            shared.note_lost_session(&error, session.as_ref());
+            shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+            return Err(error);
+        }
+        Ok(Exchange::new(Arc::clone(shared), core, head, opened.connection))
+    }
+
+    /// Opens the stream on which a legacy server may send messages of its own. Open it only after `initialized` was
+    /// accepted. `None` means that the server offers none, which is no fault.
+    ///
+    /// # Errors
+    ///
+    /// `Connect`, `ConnectionLost`, `Timeout`, `LimitExceeded`, `Status` for 5xx, 408 and 429, and `Unauthorized` for 401 and for a
+    /// 403 with a challenge. Every other refusal means `None`: a 404 may be about a lost session, but only a POST
+    /// tells for certain.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket.
+    pub async fn open_stream(&self, head: RequestHead) -> Result<Option<EventStream>, Error> {
+        let shared = &self.shared;
+        let outgoing = shared.get(&head, "")?;
+        let opened = shared.open(outgoing, Some(shared.config.timeouts.head)).await?;
+        let judged = listen::judge(opened.head(), &shared.config);
+        match judged {
+            Ok(listen::Opened::Stream) => {
+                let core = ListenCore::new(now(), &shared.config);
+                Ok(Some(EventStream::new(Arc::clone(shared), core, head, opened.connection)))
+            }
+            other => {
+                shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+                other.map(|_| None)
+            }
+        }
+    }
+
+    /// Ends the session, if there is one: DELETE, at most [`HttpTimeouts::close`](super::HttpTimeouts::close) long. Of
+    /// concurrent callers one sends it. A server that does not let clients end sessions (405) or has ended it already
+    /// (404) is no error.
+    ///
+    /// # Errors
+    ///
+    /// As `post`; the session is forgotten in any case.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket. The session is forgotten here; the server may or may not know.
+    pub async fn delete_session(&self, head: RequestHead) -> Result<(), Error> {
+        let shared = &self.shared;
+        let Some(session) = shared.session.take() else { return Ok(()) };
+        let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
+        let outgoing = Outgoing { method: Method::DELETE, headers, body: Bytes::new(), had_session: true };
+        let close = shared.config.timeouts.close;
+        let opened = match time::timeout(close, shared.open(outgoing, None)).await {
+            Ok(opened) => opened?,
+            Err(_) => return Err(fault::timeout("the end of the session", close)),
+        };
+        let head = opened.head();
+        let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
+            classify::Verdict::Accepted => Ok(()),
+            classify::Verdict::Unauthorized => {
+                Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
+            }
+            _ => Err(head.refusal().error(None)),
+        };
+        shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+        result
+    }
+
+    /// Whether the server has opened a session that is not known to be lost.
+    #[must_use]
+    pub fn has_session(&self) -> bool {
+        self.shared.session.is_open()
+    }
+}
+
+impl fmt::Debug for HttpConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpConnection")
+            .field("target", &self.shared.target)
+            .field("has_session", &self.has_session())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) async fn open(
+        &self,
+        outgoing: Outgoing,
+        deadline: Option<std::time::Duration>,
+    ) -> Result<Opened, Error> {
+        open(&self.pool, &self.config, &self.target, outgoing, deadline).await
+    }
+
+    /// A GET that listens, or resumes after `cursor`.
+    pub(crate) fn get(&self, head: &RequestHead, cursor: &str) -> Result<Outgoing, Error> {
+        let session = self.session.current();
+        let headers = self.templates.get(head, session.as_ref(), cursor);
+        let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
+        Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), had_session: session.is_some() })
+    }
+
+    /// Forgets the session that a request carried, if that is what failed it.
+    pub(crate) fn note_lost_session(&self, error: &Error, session: Option<&SessionId>) {
+        if error.kind() == ErrorKind::SessionLost
+            && let Some(session) = session
+        {
+            self.session.forget(session);
+        }
+    }
+}
+
+/// The clock enters here. Tokio's, so that tests can move it.
+pub(crate) fn now() -> Instant {
+    time::Instant::now().into_std()
+}

@@ -1,0 +1,258 @@
+//! Every way an HTTP exchange goes wrong, turned into the crate's error in one place.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use mcp_jsonrpc::ErrorObject;
+use mcp_sse::ReconnectError;
+
+use super::headers::BadHeader;
+use super::redirect::RefusedRedirect;
+use super::session::BadSessionId;
+use super::target::BadTarget;
+use crate::http::config::HttpLimits;
+use crate::{Error, ErrorKind, Untrusted};
+
+/// How much of a body an error shows.
+const SHOWN_BYTES: usize = 256;
+
+type Cause = Box<dyn StdError + Send + Sync>;
+
+/// The refusal behind a status, with what its head says about the way on.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl Refusal {
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
+        // The date form is left out: it would need a clock.
+        let seconds = headers
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.trim().parse().ok());
+        Self { status, retry_after: seconds.map(Duration::from_secs) }
+    }
+
+    /// A gateway that gives up may stand before a server that went on.
+    fn is_ambiguous(&self) -> bool {
+        self.status.is_server_error()
+    }
+
+    fn annotate(&self, error: Error) -> Error {
+        let error = error.with_status(self.status.as_u16());
+        match self.retry_after {
+            Some(wait) => error.with_retry_after(wait),
+            None => error,
+        }
+    }
+
+    /// A status that is no success; `body` is what its text body begins with.
+    pub(crate) fn error(&self, body: Option<&str>) -> Error {
+        let status = show(self.status);
+        let text = format!("the server answered {status}{}", Shown(body));
+        self.annotate(Error::new(ErrorKind::Status, text)).with_outcome_unknown(self.is_ambiguous())
+    }
+
+    /// The same with the JSON-RPC error that its body holds.
+    pub(crate) fn with_object(&self, object: ErrorObject) -> Error {
+        let text = format!(
+            "the server answered {} with error {}: {}",
+            show(self.status),
+            object.code.get(),
+            Untrusted::new(&object.message, SHOWN_BYTES)
+        );
+        self.annotate(Error::new(ErrorKind::Status, text))
+            .with_body_error(object)
+            .with_outcome_unknown(self.is_ambiguous())
+    }
+
+    /// 401, or a 403 about credentials.
+    pub(crate) fn unauthorized(&self, headers: &HeaderMap, max_challenge_bytes: usize) -> Error {
+        let text = format!("the server answered {}: it wants other credentials", show(self.status));
+        self.annotate(Error::new(ErrorKind::Unauthorized, text))
+            .with_www_authenticate(challenges(headers, max_challenge_bytes))
+    }
+
+    pub(crate) fn session_lost(&self) -> Error {
+        self.annotate(Error::new(ErrorKind::SessionLost, "the server no longer knows the session"))
+    }
+
+    /// 202 or an empty success to a request.
+    pub(crate) fn no_answer(&self) -> Error {
+        let text = format!("the server answered a request with {} and no message", show(self.status));
+        self.annotate(Error::new(ErrorKind::PeerMisbehaved, text)).with_outcome_unknown(true)
+    }
+
+    /// Success with something that is no MCP message.
+    pub(crate) fn not_mcp(&self, content_type: Option<&str>, body: Option<&str>) -> Error {
+        let status = show(self.status);
+        let text = match content_type {
+            Some(content_type) => {
+                let content_type = Untrusted::new(content_type, SHOWN_BYTES);
+                format!("the answer {status} of type {content_type} is no mcp message{}", Shown(body))
+            }
+            None => format!("the answer {status} without a type is no mcp message{}", Shown(body)),
+        };
+        self.annotate(Error::new(ErrorKind::PeerMisbehaved, text)).with_outcome_unknown(true)
+    }
+}
+
+struct Shown<'a>(Option<&'a str>);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.map(str::trim) {
+            None | Some("") => Ok(()),
+            Some(text) => write!(f, ": {}", Untrusted::new(text, SHOWN_BYTES)),
+        }
+    }
+}
+
+fn show(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("{} {reason}", status.as_u16()),
+        None => status.as_u16().to_string(),
+    }
+}
+
+/// The raw challenges, whole lines only, as long as they fit.
+fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
+    let mut left = max_bytes;
+    let mut lines = Vec::new();
+    for line in headers.get_all(WWW_AUTHENTICATE) {
+        let Some(rest) = left.checked_sub(line.len()) else { break };
+        left = rest;
+        lines.push(String::from_utf8_lossy(line.as_bytes()).into_owned());
+    }
+    lines
+}
+
+pub(crate) fn bad_target(bad: BadTarget) -> Error {
+    Error::new(ErrorKind::Misuse, bad.to_string())
+}
+
+pub(crate) fn bad_header(bad: &BadHeader) -> Error {
+    Error::new(ErrorKind::Misuse, bad.to_string())
+}
+
+pub(crate) fn bad_session(bad: BadSessionId) -> Error {
+    Error::new(ErrorKind::PeerMisbehaved, bad.to_string())
+}
+
+pub(crate) fn tls_missing() -> Error {
+    Error::new(ErrorKind::Misuse, "https needs the feature `tls`, which this build does not have")
+}
+
+pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {
+    const SHOWN_URL_BYTES: usize = 512;
+    let text = match refused {
+        RefusedRedirect::CrossOrigin { origin } => format!(
+            "the server redirects to {}, another origin, which is not followed",
+            Untrusted::new(origin, SHOWN_URL_BYTES)
+        ),
+        RefusedRedirect::ChangesMethod { status, location } => format!(
+            "the server redirects to {} with status {status}, which would change the method",
+            Untrusted::new(location, SHOWN_URL_BYTES)
+        ),
+        RefusedRedirect::NoLocation => "the server redirects without a usable location".to_owned(),
+        RefusedRedirect::TooMany { limit } => format!("the server redirects more than {limit} times"),
+    };
+    Error::new(ErrorKind::PeerMisbehaved, text).with_status(status.as_u16())
+}
+
+/// A response head beyond its limits.
+pub(crate) fn head_over_limit(limits: &HttpLimits) -> Error {
+    let bytes = u64::try_from(limits.max_head_bytes).unwrap_or(u64::MAX);
+    let text = format!("the response head exceeds {} fields or {bytes} bytes", limits.max_headers);
+    Error::limit_exceeded("max_head_bytes", bytes, text).with_outcome_unknown(true)
+}
+
+pub(crate) fn packed(status: StatusCode) -> Error {
+    let text = "the response has a content encoding, although none was accepted";
+    Error::new(ErrorKind::PeerMisbehaved, text).with_status(status.as_u16()).with_outcome_unknown(true)
+}
+
+pub(crate) fn over_limit(name: &'static str, what: &'static str, limit: usize) -> Error {
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    Error::limit_exceeded(name, limit, format!("{what} exceeds the limit of {limit} bytes"))
+        .with_outcome_unknown(true)
+}
+
+pub(crate) fn timeout(what: &'static str, after: Duration) -> Error {
+    Error::new(ErrorKind::Timeout, format!("{what} took longer than {} ms", after.as_millis()))
+        .with_outcome_unknown(true)
+}
+
+/// The response ended, or its connection did, before the answer came.
+pub(crate) fn lost(cause: Option<Cause>) -> Error {
+    let text = "the response ended before the answer";
+    let error = Error::new(ErrorKind::ConnectionLost, text).with_outcome_unknown(true);
+    match cause {
+        Some(cause) => error.with_source(cause),
+        None => error,
+    }
+}
+
+/// The response is complete and was no answer to the request.
+pub(crate) fn wrong_answer(status: StatusCode) -> Error {
+    let text = "the response holds no answer to the request";
+    Error::new(ErrorKind::PeerMisbehaved, text).with_status(status.as_u16()).with_outcome_unknown(true)
+}
+
+/// The end of all attempts to reopen a stream; `last` is what the latest of them met.
+pub(crate) fn given_up(reason: ReconnectError, last: Option<Error>) -> Error {
+    let error = match reason {
+        ReconnectError::RetryTooLong { max_retry, .. } => {
+            let limit = u64::try_from(max_retry.as_millis()).unwrap_or(u64::MAX);
+            Error::limit_exceeded("retry_max", limit, reason.to_string())
+        }
+        _ => Error::new(ErrorKind::ConnectionLost, format!("the stream was given up: {reason}")),
+    };
+    match last {
+        Some(last) => error.with_source(last),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    /// auth:LIM-04
+    #[test]
+    fn challenges_are_kept_raw_and_bounded() {
+        let mut headers = HeaderMap::new();
+        headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"a\""));
+        headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
+        assert_eq!(challenges(&headers, 1024), ["Bearer realm=\"a\"", "Basic"]);
+        assert_eq!(challenges(&headers, 21), ["Bearer realm=\"a\"", "Basic"]);
+        assert_eq!(challenges(&headers, 20), ["Bearer realm=\"a\""]);
+        assert!(challenges(&headers, 15).is_empty());
+    }
+
+    /// auth:SEC-14, auth:SEC-15, auth:LIM-12
+    #[test]
+    fn body_text_is_cut_and_escaped() {
+        let refusal = Refusal { status: StatusCode::BAD_GATEWAY, retry_after: None };
+        let shown = refusal.error(Some(&format!("\u{1b}[31m{}", "x".repeat(10_000)))).to_string();
+        assert!(shown.starts_with("the server answered 502 Bad Gateway: \\u{1b}[31mxxx"), "{shown}");
+        assert!(shown.len() < 400, "{}", shown.len());
+        assert_eq!(refusal.error(None).to_string(), "the server answered 502 Bad Gateway");
+    }
+
+    #[test]
+    fn retry_after_in_seconds_is_kept() {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static(" 7 "));
+        let refusal = Refusal::of(StatusCode::TOO_MANY_REQUESTS, &headers);
+        assert_eq!(refusal.error(None).retry_after(), Some(Duration::from_secs(7)));
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("Wed, 21 Oct 2015 07:28:00 GMT"));
+        assert_eq!(Refusal::of(StatusCode::TOO_MANY_REQUESTS, &headers).retry_after, None);
+    }
+}

@@ -1,0 +1,234 @@
+//! An event stream as a source of messages: events that carry none are passed over, and no event may drip for ever.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use mcp_sse::{LimitError, Limits, Parser};
+
+use super::block::BlockWatch;
+
+/// The text of one message, held without a copy where it came in one piece.
+pub(crate) enum Payload {
+    /// A part of a piece of the response, not checked to be UTF-8 by its type.
+    Bytes(Bytes),
+    /// Text that was put together from several pieces.
+    Text(String),
+}
+
+impl Payload {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Payload({} bytes)", self.as_bytes().len())
+    }
+}
+
+/// Parser, the piece it is working on, and the two clocks of the stream.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    parser: Parser,
+    chunk: Bytes,
+    watch: BlockWatch,
+    /// When the first byte of the unfinished event came.
+    open_since: Option<Instant>,
+    last_byte: Instant,
+    opened: Instant,
+}
+
+impl Feed {
+    pub(crate) fn new(now: Instant, max_event_bytes: usize) -> Self {
+        // Ids and types keep the parser's own bounds.
+        let limits = Limits::new().with_max_event_data_bytes(max_event_bytes);
+        Self {
+            parser: Parser::new(limits),
+            chunk: Bytes::new(),
+            watch: BlockWatch::default(),
+            open_since: None,
+            last_byte: now,
+            opened: now,
+        }
+    }
+
+    /// Prepares for the bytes of a new connection; the cursor stays.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.parser.reset();
+        self.chunk = Bytes::new();
+        self.watch = BlockWatch::default();
+        self.open_since = None;
+        self.last_byte = now;
+        self.opened = now;
+    }
+
+    /// Takes the next piece of the stream. Call [`next`](Self::next) until it is used up before the next one.
+    pub(crate) fn push(&mut self, now: Instant, chunk: Bytes) {
+        self.last_byte = now;
+        self.chunk = chunk;
+    }
+
+    /// The next message in the current piece. Events of other types and events without data (as they prime a cursor)
+    /// are no messages.
+    ///
+    /// A message that lies in this piece is shared with it; one that began in an earlier piece is copied out of the
+    /// parser, once.
+    pub(crate) fn next(&mut self) -> Result<Option<Payload>, LimitError> {
+        loop {
+            let mut input: &[u8] = &self.chunk;
+            let before = input.len();
+            let event = self.parser.next(&mut input);
+            let used = before - input.len();
+            let event = match event {
+                Ok(Some(event)) => event,
+                Ok(None) => {
+                    self.end_piece();
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.chunk = self.chunk.slice(used..);
+                    return Err(error);
+                }
+            };
+            let payload = (event.event_type() == "message" && !event.data().is_empty()).then(|| {
+                let data = event.data().as_bytes();
+                if self.chunk.as_ptr_range().contains(&data.as_ptr()) {
+                    Payload::Bytes(self.chunk.slice_ref(data))
+                } else {
+                    Payload::Text(event.data().to_owned())
+                }
+            });
+            self.chunk = self.chunk.slice(used..);
+            self.watch = BlockWatch::default();
+            self.open_since = None;
+            if payload.is_some() {
+                return Ok(payload);
+            }
+        }
+    }
+
+    /// What is left of the piece belongs to no event that has ended.
+    fn end_piece(&mut self) {
+        if self.watch.push(&self.chunk) {
+            self.open_since.get_or_insert(self.last_byte);
+        } else {
+            self.open_since = None;
+        }
+        self.chunk = Bytes::new();
+    }
+
+    /// When the unfinished event has taken too long.
+    pub(crate) fn message_deadline(&self, message: Duration) -> Option<Instant> {
+        self.open_since.and_then(|since| since.checked_add(message))
+    }
+
+    /// When the stream has been silent for too long.
+    pub(crate) fn idle_deadline(&self, idle: Option<Duration>) -> Option<Instant> {
+        idle.and_then(|idle| self.last_byte.checked_add(idle))
+    }
+
+    /// How long this connection of the stream has lasted.
+    pub(crate) fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.opened)
+    }
+
+    /// What to resume from; empty if there is nothing.
+    pub(crate) fn cursor(&self) -> &str {
+        self.parser.last_event_id()
+    }
+
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.parser.retry()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAP: usize = 64;
+
+    fn texts(feed: &mut Feed, now: Instant, piece: &'static [u8]) -> Vec<String> {
+        feed.push(now, Bytes::from_static(piece));
+        let mut texts = Vec::new();
+        while let Some(payload) = feed.next().unwrap() {
+            texts.push(String::from_utf8(payload.as_bytes().to_vec()).unwrap());
+        }
+        texts
+    }
+
+    /// field:FR-027, field:FR-031, seed:E9
+    #[test]
+    fn only_message_events_with_data_are_messages() {
+        let now = Instant::now();
+        let mut feed = Feed::new(now, CAP);
+        assert!(texts(&mut feed, now, b"id: s1_0\nretry: 3000\ndata:\n\n: ping\n\n").is_empty());
+        assert_eq!(feed.cursor(), "s1_0");
+        assert_eq!(feed.retry(), Some(Duration::from_secs(3)));
+        assert!(texts(&mut feed, now, b"event: ping\ndata: {}\n\nevent: endpoint\ndata: /x\n\n").is_empty());
+        assert_eq!(texts(&mut feed, now, b"event: message\ndata: 1\n\ndata: 2\n\n"), ["1", "2"]);
+        assert_eq!(texts(&mut feed, now, b"data: a\ndata: b\n\n"), ["a\nb"]);
+    }
+
+    #[test]
+    fn a_message_in_one_piece_is_shared_not_copied() {
+        let now = Instant::now();
+        let mut feed = Feed::new(now, CAP);
+        feed.push(now, Bytes::from_static(b"data: one\n\nda"));
+        assert!(matches!(feed.next(), Ok(Some(Payload::Bytes(_)))));
+        assert!(matches!(feed.next(), Ok(None)));
+        feed.push(now, Bytes::from_static(b"ta: two\n\n"));
+        assert!(matches!(feed.next(), Ok(Some(Payload::Text(text))) if text == "two"));
+    }
+
+    /// auth:SEC-18
+    #[test]
+    fn the_clock_of_a_message_starts_with_its_first_byte() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let limit = Duration::from_secs(30);
+        let mut feed = Feed::new(start, CAP);
+        assert_eq!(feed.message_deadline(limit), None);
+        texts(&mut feed, at(100), b": comment\n\n: another");
+        assert_eq!(feed.message_deadline(limit), None);
+        texts(&mut feed, at(110), b"\nda");
+        texts(&mut feed, at(120), b"ta: x");
+        assert_eq!(feed.message_deadline(limit), Some(at(140)));
+        texts(&mut feed, at(130), b"\n\n");
+        assert_eq!(feed.message_deadline(limit), None);
+        texts(&mut feed, at(140), b"data: a");
+        texts(&mut feed, at(150), b"\n\ndata: b");
+        assert_eq!(feed.message_deadline(limit), Some(at(180)));
+        feed.restart(at(200));
+        assert_eq!(feed.message_deadline(limit), None);
+    }
+
+    /// field:FR-062, protocol:H-41
+    #[test]
+    fn comments_count_as_life() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut feed = Feed::new(start, CAP);
+        let idle = Some(Duration::from_secs(10));
+        assert_eq!(feed.idle_deadline(idle), Some(at(10)));
+        texts(&mut feed, at(8), b":\n");
+        assert_eq!(feed.idle_deadline(idle), Some(at(18)));
+        assert_eq!(feed.idle_deadline(None), None);
+    }
+
+    /// auth:LIM-08
+    #[test]
+    fn an_event_at_the_cap_passes_and_one_above_fails() {
+        let now = Instant::now();
+        let mut feed = Feed::new(now, 4);
+        assert_eq!(texts(&mut feed, now, b"data: 123\n\ndata: 1234\n\n"), ["123", "1234"]);
+        feed.push(now, Bytes::from_static(b"data: 12345\n\ndata: 6\n\n"));
+        assert!(feed.next().is_err());
+        assert!(matches!(feed.next(), Ok(Some(_))));
+    }
+}

@@ -1,0 +1,231 @@
+//! The header fields of every request, as pure functions of what is asked.
+//!
+//! | request | content type | accept | session id | version | event id | routing |
+//! |---|---|---|---|---|---|---|
+//! | POST legacy `initialize` | json | json, event stream | – | – | – | – |
+//! | POST legacy, anything else | json | json, event stream | if open | given | – | – |
+//! | POST modern | json | json, event stream | – | given | – | given |
+//! | GET stream | – | event stream | if open | given | – | – |
+//! | GET resume | – | event stream | if open | given | if one was seen | – |
+//! | DELETE session | – | – | the deleted one | given | – | – |
+//!
+//! All of them carry `Host`, `Accept-Encoding: identity` and the application's own fields.
+
+use std::fmt;
+
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::encoding::{header_text, is_token};
+use super::session::SessionId;
+use super::target::Target;
+use crate::http::post::RequestHead;
+
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const PARAM_PREFIX: &str = "mcp-param-";
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("mcp-transport/", env!("CARGO_PKG_VERSION")));
+
+/// Why a header cannot be sent. Names the field, never its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BadHeader {
+    /// The name is no HTTP token.
+    Name { name: String },
+    /// The transport itself writes this field.
+    Protected { name: HeaderName },
+    /// The value holds bytes that no header may hold.
+    Value { name: HeaderName },
+}
+
+impl fmt::Display for BadHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name { name } => write!(f, "{name:?} is no header name"),
+            Self::Protected { name } => write!(f, "the header {name} is written by the transport"),
+            Self::Value { name } => write!(f, "the value of the header {name} cannot be sent"),
+        }
+    }
+}
+
+/// The fields that the application adds to every request of one server.
+#[derive(Clone, Default)]
+pub(crate) struct ApplicationHeaders(HeaderMap);
+
+impl ApplicationHeaders {
+    /// Adds or replaces a field, names compared without case.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), BadHeader> {
+        let name = name.parse::<HeaderName>().map_err(|_| BadHeader::Name { name: name.to_owned() })?;
+        if is_protected(&name) {
+            return Err(BadHeader::Protected { name });
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| BadHeader::Value { name: name.clone() })?;
+        value.set_sensitive(true);
+        self.0.insert(name, value);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ApplicationHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}
+
+/// Fields that frame the message, route it or name the session: an application that sets them would break the protocol
+/// by accident.
+fn is_protected(name: &HeaderName) -> bool {
+    const PROTECTED: [HeaderName; 18] = [
+        ACCEPT,
+        ACCEPT_ENCODING,
+        CONNECTION,
+        CONTENT_ENCODING,
+        CONTENT_LENGTH,
+        CONTENT_TYPE,
+        EXPECT,
+        HOST,
+        KEEP_ALIVE,
+        LAST_EVENT_ID,
+        METHOD,
+        NAME,
+        PROTOCOL_VERSION,
+        PROXY_CONNECTION,
+        SESSION_ID,
+        TE,
+        TRAILER,
+        UPGRADE,
+    ];
+    PROTECTED.contains(name) || name == TRANSFER_ENCODING || name.as_str().starts_with(PARAM_PREFIX)
+}
+
+/// The fields that do not change between the requests of one server, made once.
+#[derive(Clone)]
+pub(crate) struct Templates {
+    post: HeaderMap,
+    get: HeaderMap,
+    delete: HeaderMap,
+}
+
+impl Templates {
+    pub(crate) fn new(application: &ApplicationHeaders) -> Self {
+        let mut delete = application.0.clone();
+        delete.insert(ACCEPT_ENCODING, IDENTITY);
+        delete.entry(USER_AGENT).or_insert(AGENT);
+        let mut get = delete.clone();
+        get.insert(ACCEPT, EVENT_STREAM);
+        let mut post = delete.clone();
+        post.insert(ACCEPT, JSON_OR_EVENT_STREAM);
+        post.insert(CONTENT_TYPE, JSON);
+        Self { post, get, delete }
+    }
+
+    /// The legacy `initialize`: nothing that belongs to a session yet.
+    pub(crate) fn initialize(&self) -> HeaderMap {
+        self.post.clone()
+    }
+
+    /// Any other POST. A modern one never carries a session id.
+    pub(crate) fn post(
+        &self,
+        head: &RequestHead,
+        session: Option<&SessionId>,
+    ) -> Result<HeaderMap, BadHeader> {
+        let mut headers = self.post.clone();
+        set_version(&mut headers, head)?;
+        let Some(method) = &head.method else {
+            set_session(&mut headers, session);
+            return Ok(headers);
+        };
+        headers.insert(METHOD, text_value(&METHOD, method)?);
+        if let Some(name) = &head.name {
+            headers.insert(NAME, text_value(&NAME, name)?);
+        }
+        for (suffix, text) in &head.params {
+            let name = param_name(suffix)?;
+            let value = text_value(&name, text)?;
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+
+    /// GET, to listen or to resume.
+    pub(crate) fn get(
+        &self,
+        head: &RequestHead,
+        session: Option<&SessionId>,
+        last_event_id: &str,
+    ) -> Result<HeaderMap, BadHeader> {
+        let mut headers = self.get.clone();
+        set_version(&mut headers, head)?;
+        set_session(&mut headers, session);
+        if !last_event_id.is_empty() {
+            // The id goes out as the bytes it came as, UTF-8 included.
+            let value = HeaderValue::from_bytes(last_event_id.as_bytes());
+            headers.insert(LAST_EVENT_ID, value.map_err(|_| BadHeader::Value { name: LAST_EVENT_ID })?);
+        }
+        Ok(headers)
+    }
+
+    pub(crate) fn delete(&self, head: &RequestHead, session: &SessionId) -> Result<HeaderMap, BadHeader> {
+        let mut headers = self.delete.clone();
+        set_version(&mut headers, head)?;
+        set_session(&mut headers, Some(session));
+        Ok(headers)
+    }
+}
+
+/// Adds `Host`, which changes with a redirect only in theory: the origin stays the same.
+pub(crate) fn set_host(headers: &mut HeaderMap, target: &Target) {
+    headers.insert(HOST, target.authority());
+}
+
+fn set_version(headers: &mut HeaderMap, head: &RequestHead) -> Result<(), BadHeader> {
+    let Some(version) = &head.protocol_version else { return Ok(()) };
+    let value = match version.as_str() {
+        "2026-07-28" => HeaderValue::from_static("2026-07-28"),
+        "2025-11-25" => HeaderValue::from_static("2025-11-25"),
+        "2025-06-18" => HeaderValue::from_static("2025-06-18"),
+        "2025-03-26" => HeaderValue::from_static("2025-03-26"),
+        other => HeaderValue::from_str(other).map_err(|_| BadHeader::Value { name: PROTOCOL_VERSION })?,
+    };
+    headers.insert(PROTOCOL_VERSION, value);
+    Ok(())
+}
+
+fn set_session(headers: &mut HeaderMap, session: Option<&SessionId>) {
+    if let Some(session) = session {
+        headers.insert(SESSION_ID, session.header());
+    }
+}
+
+fn text_value(name: &HeaderName, text: &str) -> Result<HeaderValue, BadHeader> {
+    let mut value =
+        HeaderValue::from_str(&header_text(text)).map_err(|_| BadHeader::Value { name: name.clone() })?;
+    // Names and parameters may be the user's own data.
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn param_name(suffix: &str) -> Result<HeaderName, BadHeader> {
+    let bad = || BadHeader::Name { name: suffix.chars().take(64).collect() };
+    if !is_token(suffix) {
+        return Err(bad());
+    }
+    format!("{PARAM_PREFIX}{suffix}").parse().map_err(|_| bad())
+}
+
+#[cfg(test)]
+#[path = "headers_tests.rs"]
+mod tests;

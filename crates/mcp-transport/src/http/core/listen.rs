@@ -1,0 +1,203 @@
+//! The stream a legacy server may push on outside any request, across all the connections that carry it.
+//!
+//! Streaming until the connection ends, then waiting, then reopening, until the schedule or the server says no.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_jsonrpc::DecodeLimits;
+
+use super::answer::decode_payload;
+use super::classify::{Asked, Verdict, classify};
+use super::exchange::{Head, Step, is_passing};
+use super::fault;
+use super::feed::Payload;
+use super::stream::EventSource;
+use crate::http::config::Config;
+use crate::received::excerpt;
+use crate::{Error, Received};
+
+const EXCERPT_BYTES: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct ListenCore {
+    source: EventSource,
+    state: State,
+    payload: Payload,
+    config: Arc<Config>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Done,
+    Oversized,
+    Reopening,
+    Streaming,
+    Waiting(Instant),
+}
+
+/// What the head of a GET says.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    NoStream,
+    Stream,
+}
+
+/// Judges the first GET: a stream, none, or an error.
+pub(crate) fn judge(head: Head<'_>, config: &Config) -> Result<Opened, Error> {
+    let refusal = head.refusal();
+    match classify(Asked::Listening, head.facts()) {
+        Verdict::Stream => Ok(Opened::Stream),
+        Verdict::Unauthorized => Err(refusal.unauthorized(head.headers, config.limits.max_challenge_bytes)),
+        Verdict::Transient | Verdict::Refused => Err(refusal.error(None)),
+        _ => Ok(Opened::NoStream),
+    }
+}
+
+impl ListenCore {
+    /// A stream whose first GET was answered by an event stream.
+    pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
+        Self {
+            source: EventSource::new(now, config),
+            state: State::Streaming,
+            payload: Payload::Bytes(Bytes::new()),
+            config: Arc::clone(config),
+        }
+    }
+
+    pub(crate) fn handle_chunk(&mut self, now: Instant, chunk: Bytes) {
+        if self.state == State::Streaming {
+            self.source.push(now, chunk);
+        }
+    }
+
+    /// The connection ended, in good order or not.
+    pub(crate) fn handle_end(
+        &mut self,
+        now: Instant,
+        jitter: f64,
+        cause: Option<Box<dyn StdError + Send + Sync>>,
+    ) -> Result<(), Error> {
+        match self.source.ended(now, jitter) {
+            Ok(at) => {
+                self.state = State::Waiting(at);
+                Ok(())
+            }
+            Err(reason) => self.fail(fault::given_up(reason, cause.map(|cause| fault::lost(Some(cause))))),
+        }
+    }
+
+    pub(crate) fn handle_reopened(&mut self, now: Instant, jitter: f64, head: Head<'_>) -> Result<(), Error> {
+        let refusal = head.refusal();
+        match classify(Asked::Listening, head.facts()) {
+            Verdict::Stream => {
+                self.source.reopened(now);
+                self.state = State::Streaming;
+                Ok(())
+            }
+            Verdict::Transient => self.handle_reopen_failed(now, jitter, refusal.error(None)),
+            Verdict::Unauthorized => {
+                self.fail(refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes))
+            }
+            _ if head.status == http::StatusCode::NOT_FOUND && head.had_session => {
+                self.fail(refusal.session_lost())
+            }
+            _ => self.fail(refusal.error(None)),
+        }
+    }
+
+    pub(crate) fn handle_reopen_failed(
+        &mut self,
+        now: Instant,
+        jitter: f64,
+        error: Error,
+    ) -> Result<(), Error> {
+        if !is_passing(&error) {
+            return self.fail(error);
+        }
+        match self.source.refused(now, jitter) {
+            Ok(at) => {
+                self.state = State::Waiting(at);
+                Ok(())
+            }
+            Err(reason) => self.fail(fault::given_up(reason, Some(error))),
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Streaming => {
+                let message = self.source.message_deadline(self.config.timeouts.message);
+                let idle = self.source.idle_deadline(self.config.timeouts.stream_idle);
+                message.into_iter().chain(idle).min()
+            }
+            State::Waiting(at) => Some(at),
+            State::Done | State::Oversized | State::Reopening => None,
+        }
+    }
+
+    /// Does what is due at `now`. A dripping or silent connection counts as broken.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        if let State::Waiting(_) = self.state {
+            self.state = State::Reopening;
+            return Ok(());
+        }
+        let error = if self.source.message_deadline(self.config.timeouts.message).is_some_and(|at| at <= now)
+        {
+            fault::timeout("a message of the stream", self.config.timeouts.message)
+        } else {
+            fault::timeout("the silence of the stream", self.config.timeouts.stream_idle.unwrap_or_default())
+        };
+        self.handle_end(now, jitter, Some(error.into()))
+    }
+
+    pub(crate) fn poll(&mut self) -> Step {
+        match self.state {
+            State::Done => Step::Done,
+            State::Oversized => Step::Message,
+            State::Reopening => Step::Reopen,
+            State::Streaming => match self.source.next() {
+                Ok(Some(payload)) => {
+                    self.payload = payload;
+                    Step::Message
+                }
+                Ok(None) => Step::Read,
+                Err(_) => {
+                    self.state = State::Oversized;
+                    Step::Message
+                }
+            },
+            State::Waiting(at) => Step::Wait(at),
+        }
+    }
+
+    /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
+    pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
+        if self.state == State::Oversized {
+            self.state = State::Streaming;
+            let bytes =
+                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
+            return Received::Oversized { bytes };
+        }
+        match decode_payload(&self.payload, limits) {
+            Ok(incoming) => Received::Message(incoming),
+            Err(error) => {
+                Received::Invalid { error, excerpt: excerpt(self.payload.as_bytes(), EXCERPT_BYTES) }
+            }
+        }
+    }
+
+    pub(crate) fn cursor(&self) -> &str {
+        self.source.cursor()
+    }
+
+    fn fail(&mut self, error: Error) -> Result<(), Error> {
+        self.state = State::Done;
+        Err(error)
+    }
+}

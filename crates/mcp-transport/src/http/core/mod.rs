@@ -1,0 +1,17 @@
+//! The rules of Streamable HTTP as data and state machines: no socket, no clock, no task.
+
+pub(crate) mod answer;
+pub(crate) mod block;
+pub(crate) mod body;
+pub(crate) mod classify;
+pub(crate) mod encoding;
+pub(crate) mod exchange;
+pub(crate) mod fault;
+pub(crate) mod feed;
+pub(crate) mod headers;
+pub(crate) mod listen;
+pub(crate) mod media;
+pub(crate) mod redirect;
+pub(crate) mod session;
+pub(crate) mod stream;
+pub(crate) mod target;

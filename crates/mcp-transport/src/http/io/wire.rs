@@ -1,0 +1,122 @@
+//! One HTTP/1.1 connection, driven by whoever is using it.
+//!
+//! hyper expects its connection to be polled by a task of its own. Here the task that waits for the response polls it
+//! together with the response: no task is woken on the way, and dropping the exchange closes the socket.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+
+use super::body::RequestBody;
+use super::stream::Stream;
+use crate::http::config::HttpLimits;
+
+/// The smallest buffer hyper works with.
+const MIN_BUFFER_BYTES: usize = 8 * 1024;
+
+pub(crate) struct Wire {
+    sender: SendRequest<RequestBody>,
+    connection: Connection<TokioIo<Stream>, RequestBody>,
+    /// The connection has ended and must not be polled again.
+    ended: bool,
+    /// Why it ended, until somebody asks.
+    error: Option<hyper::Error>,
+}
+
+/// A request that got no response head.
+pub(crate) struct SendError {
+    pub(crate) error: hyper::Error,
+    /// The request, if no byte of it was written.
+    pub(crate) unsent: Option<Request<RequestBody>>,
+}
+
+impl Wire {
+    pub(crate) async fn handshake(stream: Stream, limits: &HttpLimits) -> Result<Self, hyper::Error> {
+        let head_bytes = limits.max_head_bytes.max(MIN_BUFFER_BYTES);
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(head_bytes).max_header_size(head_bytes);
+        // hyper's own bound, kept on the stack unless it is set.
+        if limits.max_headers != 100 {
+            builder.max_headers(limits.max_headers);
+        }
+        let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
+        Ok(Self { sender, connection, ended: false, error: None })
+    }
+
+    /// Sends a request and waits for the head of its response. Dropping the future leaves the connection unusable; drop
+    /// it too.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, SendError> {
+        let Self { sender, connection, ended, error } = self;
+        let mut response = pin!(sender.try_send_request(request));
+        let result = poll_fn(|cx| {
+            drive(connection, ended, error, cx);
+            response.as_mut().poll(cx)
+        })
+        .await;
+        result.map_err(|mut failed| SendError { unsent: failed.take_message(), error: failed.into_error() })
+    }
+
+    /// The next piece of a response body; `None` is its end. Trailers are passed over.
+    pub(crate) fn poll_piece(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
+        loop {
+            // Asking first tells hyper that the next piece is wanted; only then does driving the connection read it.
+            let frame = match Pin::new(&mut *body).poll_frame(cx) {
+                Poll::Ready(frame) => frame,
+                Poll::Pending => {
+                    drive(&mut self.connection, &mut self.ended, &mut self.error, cx);
+                    match Pin::new(&mut *body).poll_frame(cx) {
+                        Poll::Ready(frame) => frame,
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+            };
+            match frame {
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(bytes)));
+                    }
+                }
+                // The connection knows the cause better than its body.
+                Some(Err(error)) => return Poll::Ready(Some(Err(self.error.take().unwrap_or(error)))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// Whether another request can be sent now, after looking at what the peer did meanwhile.
+    pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        drive(&mut self.connection, &mut self.ended, &mut self.error, cx);
+        !self.ended && self.sender.is_ready()
+    }
+}
+
+fn drive(
+    connection: &mut Connection<TokioIo<Stream>, RequestBody>,
+    ended: &mut bool,
+    error: &mut Option<hyper::Error>,
+    cx: &mut Context<'_>,
+) {
+    if !*ended && let Poll::Ready(result) = Pin::new(connection).poll(cx) {
+        *ended = true;
+        *error = result.err();
+    }
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}

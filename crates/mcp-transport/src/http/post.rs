@@ -1,0 +1,111 @@
+//! What a caller posts: one JSON-RPC message with the facts that its HTTP head needs.
+
+use bytes::Bytes;
+use mcp_jsonrpc::RequestId;
+
+/// One JSON-RPC message to POST (spec: one message per POST).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Post {
+    /// The encoded message. Shared, not copied, when a redirect makes it necessary to send it again.
+    pub body: Bytes,
+    /// What the message is; it decides what kind of answer counts as one.
+    pub kind: PostKind,
+    /// The routing headers that mirror the message.
+    pub head: RequestHead,
+    /// Whether a cut response stream may be resumed by GET with `Last-Event-ID`. True for legacy revisions from
+    /// 2025-03-26, false for 2026-07-28, where a lost stream loses its request.
+    pub resumable: bool,
+}
+
+impl Post {
+    /// A request whose response stream may be resumed unless `head` belongs to the modern era.
+    #[must_use]
+    pub fn request(body: Bytes, id: RequestId, head: RequestHead) -> Self {
+        let resumable = !head.is_modern();
+        Self { body, kind: PostKind::Request { id, establishes_session: false }, head, resumable }
+    }
+
+    /// The legacy `initialize` request: sent without session id and version header, and the only one whose response may
+    /// name a session.
+    #[must_use]
+    pub fn initialize(body: Bytes, id: RequestId) -> Self {
+        Self {
+            body,
+            kind: PostKind::Request { id, establishes_session: true },
+            head: RequestHead::default(),
+            resumable: true,
+        }
+    }
+
+    /// A notification: any 2xx accepts it.
+    #[must_use]
+    pub fn notification(body: Bytes, head: RequestHead) -> Self {
+        Self { body, kind: PostKind::Notification, head, resumable: false }
+    }
+
+    /// The answer to a request of the server (legacy revisions only): any 2xx accepts it.
+    #[must_use]
+    pub fn response(body: Bytes, head: RequestHead) -> Self {
+        Self { body, kind: PostKind::Response, head, resumable: false }
+    }
+}
+
+/// What a posted message is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PostKind {
+    /// A notification; its HTTP response carries nothing.
+    Notification,
+    /// A request; its HTTP response carries the JSON-RPC response.
+    Request {
+        /// The id that the response must echo.
+        id: RequestId,
+        /// Whether this is the legacy `initialize`, whose response may name a session.
+        establishes_session: bool,
+    },
+    /// A response to a request of the server; its HTTP response carries nothing.
+    Response,
+}
+
+/// The MCP headers of a message, before encoding.
+///
+/// Legacy revisions use only `protocol_version`. A head with a `method` belongs to the modern era (2026-07-28): no
+/// session id is sent with it, and nothing is resumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestHead {
+    /// `MCP-Protocol-Version`: the negotiated revision, or the one in the message's `_meta`.
+    pub protocol_version: Option<String>,
+    /// `Mcp-Method`: the method of the message.
+    pub method: Option<String>,
+    /// `Mcp-Name`: the tool, prompt, resource or task that the message names, as plain text. It is encoded here when it
+    /// is not safe in a header.
+    pub name: Option<String>,
+    /// `Mcp-Param-*`: suffix and plain text of each tool parameter that the server wants mirrored. Encoded as `name`.
+    pub params: Vec<(String, String)>,
+}
+
+impl RequestHead {
+    /// The head of a legacy message after `initialize`.
+    #[must_use]
+    pub fn legacy(protocol_version: impl Into<String>) -> Self {
+        Self { protocol_version: Some(protocol_version.into()), ..Self::default() }
+    }
+
+    /// The head of a modern message.
+    #[must_use]
+    pub fn modern(protocol_version: impl Into<String>, method: impl Into<String>) -> Self {
+        Self {
+            protocol_version: Some(protocol_version.into()),
+            method: Some(method.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the modern routing headers are in use.
+    #[must_use]
+    pub fn is_modern(&self) -> bool {
+        self.method.is_some()
+    }
+}

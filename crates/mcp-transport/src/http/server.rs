@@ -1,0 +1,95 @@
+//! The description of a server to talk to; no traffic yet.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_jsonrpc::DecodeLimits;
+
+use super::config::{Config, HttpLimits, HttpTimeouts};
+use super::connection::{HttpConnection, Shared};
+use super::core::fault;
+use super::core::headers::{ApplicationHeaders, Templates};
+use super::core::session::SessionSlot;
+use super::core::target::Target;
+use super::io::pool::Pool;
+use crate::Error;
+
+/// An MCP server reached by Streamable HTTP.
+///
+/// ```
+/// use mcp_transport::http::HttpServer;
+///
+/// let server = HttpServer::new("http://localhost:8080/mcp")?.header("X-Api-Key", "secret")?;
+/// assert_eq!(format!("{server:?}"), r#"HttpServer { target: Target(http://localhost:8080/mcp), headers: ["x-api-key"] }"#);
+/// # Ok::<(), mcp_transport::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct HttpServer {
+    target: Target,
+    headers: ApplicationHeaders,
+    config: Config,
+}
+
+impl HttpServer {
+    /// The MCP endpoint of a server: an absolute `http` URL. The URL is the application's choice, so no address is refused.
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if the URL cannot be parsed, has another scheme, names no host, or holds credentials (put those into
+    /// an `Authorization` header); also for `https`, which needs the feature `tls`.
+    pub fn new(url: &str) -> Result<Self, Error> {
+        let target = Target::parse(url).map_err(fault::bad_target)?;
+        if target.is_tls() {
+            return Err(fault::tls_missing());
+        }
+        Ok(Self { target, headers: ApplicationHeaders::default(), config: Config::default() })
+    }
+
+    /// Adds a header to every request: POST, GET, DELETE, and those after a redirect. Setting the same name again, in
+    /// whatever case, replaces it. Values are never shown by `Debug` or in errors.
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if the name or the value cannot be sent, or if the transport itself writes that header (`Accept`,
+    /// `Content-Type`, `Host`, `Mcp-*` and the like).
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
+        self.headers.set(name, value).map_err(|bad| fault::bad_header(&bad))?;
+        Ok(self)
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn limits(mut self, limits: HttpLimits) -> Self {
+        self.config.limits = limits;
+        self
+    }
+
+    /// Replaces the deadlines.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: HttpTimeouts) -> Self {
+        self.config.timeouts = timeouts;
+        self
+    }
+
+    /// A connection to the server: its pool, its session. Opens no socket.
+    #[must_use]
+    pub fn connect(&self) -> HttpConnection {
+        let Config { limits, timeouts } = &self.config;
+        HttpConnection::new(Shared {
+            pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
+            decode_limits: DecodeLimits::new()
+                .with_max_bytes(limits.max_body_bytes.max(limits.max_event_bytes))
+                .with_max_depth(limits.max_json_depth),
+            target: self.target.clone(),
+            templates: Templates::new(&self.headers),
+            session: SessionSlot::default(),
+            config: Arc::new(self.config.clone()),
+        })
+    }
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpServer").field("target", &self.target).field("headers", &self.headers).finish()
+    }
+}
