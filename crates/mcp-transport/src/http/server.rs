@@ -71,6 +71,12 @@ impl HttpServer {
         self
     }
 
+    /// Origin and path of the endpoint, to show to people; a query is left out, because it may hold a token.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.target.to_string()
+    }
+
     /// A connection to the server: its pool, its session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
