@@ -2,37 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
+use crate::settings::{by_name, declared, optional};
 use crate::{ProtocolVersion, Settings};
 
 /// The client's capabilities, of every revision.
 ///
 /// Legacy sessions declare them once in `initialize`; a modern client sends them in the `_meta` of each request. Fill
 /// in what the application supports and let [`ClientCapabilities::for_version`] leave out what a revision lacks.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// Reading one (in an error that names what is missing) is as forgiving as for
+/// [`ServerCapabilities`](crate::ServerCapabilities).
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
     /// Non-standard capabilities by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub experimental: BTreeMap<String, Settings>,
     /// The client can list roots.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
     /// The client can sample from a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
     /// The client can ask its user (2025-06-18 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
     /// The client can run requests of the server as tasks (2025-11-25 only).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<ClientTasksCapability>,
     /// Extensions by identifier (2026-07-28 and later); the identifiers need a prefix, see
     /// [`meta::is_extension_id`](crate::meta::is_extension_id).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extensions: BTreeMap<String, Settings>,
+    /// Every other member, as raw JSON: the set is open. Sent under every revision.
+    pub other: BTreeMap<String, Box<RawValue>>,
 }
 
 impl ClientCapabilities {
@@ -66,6 +66,7 @@ impl ClientCapabilities {
             },
             tasks: self.tasks.filter(|_| version == ProtocolVersion::V2025_11_25),
             extensions: if version.is_modern() { self.extensions } else { BTreeMap::new() },
+            other: self.other,
         }
     }
 
@@ -105,6 +106,42 @@ impl ClientCapabilities {
     #[must_use]
     pub fn declares_extension(&self, id: &str) -> bool {
         self.extensions.contains_key(id)
+    }
+}
+
+impl Serialize for ClientCapabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        if !self.experimental.is_empty() {
+            map.serialize_entry("experimental", &self.experimental)?;
+        }
+        optional(&mut map, "roots", self.roots.as_ref())?;
+        optional(&mut map, "sampling", self.sampling.as_ref())?;
+        optional(&mut map, "elicitation", self.elicitation.as_ref())?;
+        optional(&mut map, "tasks", self.tasks.as_ref())?;
+        if !self.extensions.is_empty() {
+            map.serialize_entry("extensions", &self.extensions)?;
+        }
+        for (name, value) in &self.other {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ClientCapabilities {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut members = BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?;
+        let mut take = |name: &str| members.remove(name);
+        Ok(Self {
+            experimental: take("experimental").map(|raw| by_name(&raw)).unwrap_or_default(),
+            roots: take("roots").and_then(|raw| declared(&raw)),
+            sampling: take("sampling").and_then(|raw| declared(&raw)),
+            elicitation: take("elicitation").and_then(|raw| declared(&raw)),
+            tasks: take("tasks").and_then(|raw| declared(&raw)),
+            extensions: take("extensions").map(|raw| by_name(&raw)).unwrap_or_default(),
+            other: members,
+        })
     }
 }
 

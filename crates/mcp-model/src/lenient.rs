@@ -39,6 +39,14 @@ pub(crate) fn parse_count(text: &str) -> Option<u64> {
     text.parse::<f64>().ok().map(|number| number as u64)
 }
 
+/// Like [`count`], for a member that must be a number.
+pub(crate) fn required_count<'de, D>(deserializer: D) -> Result<u64, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    count(deserializer)?.ok_or_else(|| serde::de::Error::custom("not a number"))
+}
+
 /// Reads a member for which `null` is a value: present means `Some`, whatever it holds.
 pub(crate) fn present<'de, D>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error>
 where

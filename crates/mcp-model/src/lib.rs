@@ -4,7 +4,10 @@
 
 mod cache;
 mod client_capabilities;
+mod completion;
 mod content;
+mod discover;
+mod error_data;
 mod icon;
 mod identifier;
 mod implementation;
@@ -17,12 +20,15 @@ pub mod meta;
 pub mod methods;
 mod open_enum;
 mod progress;
+mod prompt;
 mod request;
 mod resource;
 mod result;
 mod roots;
+mod sampling;
 mod server_capabilities;
 mod settings;
+mod subscription;
 mod task;
 mod tool;
 mod version;
@@ -32,10 +38,18 @@ pub use self::client_capabilities::{
     ClientCapabilities, ClientFeature, ClientTaskRequests, ClientTasksCapability, ElicitationCapability,
     RootsCapability, SamplingCapability, TaskElicitation, TaskSampling,
 };
+pub use self::completion::{
+    CompleteRequestParams, CompleteResult, Completion, CompletionArgument, CompletionContext,
+    CompletionReference, PromptReference, ResourceTemplateReference,
+};
 pub use self::content::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, MAX_CONTENT_BLOCKS,
     ResourceLink, Role, SamplingMessageContentBlock, TextContent, ToolResultContent, ToolUseContent,
     UnknownContent,
+};
+pub use self::discover::{DiscoverRequestParams, DiscoverResult};
+pub use self::error_data::{
+    MissingRequiredClientCapabilityData, ResourceNotFoundData, UnsupportedProtocolVersionData,
 };
 pub use self::icon::{Icon, IconTheme};
 pub use self::identifier::{ProgressToken, RequestId};
@@ -48,6 +62,10 @@ pub use self::list::{List, RejectedItem};
 pub use self::logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
 pub use self::meta::MetaObject;
 pub use self::progress::{CancelledNotificationParams, ProgressNotificationParams};
+pub use self::prompt::{
+    GetPromptRequestParams, GetPromptResult, ListPromptsRequestParams, ListPromptsResult, Prompt,
+    PromptArgument, PromptListChangedNotificationParams, PromptMessage,
+};
 pub use self::request::{Notification, Page, Paginated, Request, WithMeta};
 pub use self::resource::{
     BlobResourceContents, ListResourceTemplatesRequestParams, ListResourceTemplatesResult,
@@ -58,14 +76,27 @@ pub use self::resource::{
 };
 pub use self::result::{EmptyResult, ResultType, inspect_result_type};
 pub use self::roots::{ListRootsRequestParams, ListRootsResult, Root, RootsListChangedNotificationParams};
+pub use self::sampling::{
+    CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,
+    SamplingContent, SamplingMessage, StopReason, ToolChoice, ToolChoiceMode, ToolMessageFault,
+};
 pub use self::server_capabilities::{
     ListChangedCapability, ResourcesCapability, ServerCapabilities, ServerFeature, ServerTaskRequests,
     ServerTasksCapability, TaskTools,
 };
 pub use self::settings::Settings;
-pub use self::task::TaskMetadata;
+pub use self::subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams,
+    SubscriptionsListenResult, subscription_id,
+};
+pub use self::task::{
+    CancelTaskRequestParams, CancelTaskResult, CreateTaskResult, GetTaskPayloadRequestParams,
+    GetTaskPayloadResult, GetTaskRequestParams, GetTaskResult, ListTasksRequestParams, ListTasksResult,
+    RelatedTaskMetadata, Task, TaskMetadata, TaskNotificationParams, TaskStatus,
+    TaskStatusNotificationParams, UpdateTaskRequestParams,
+};
 pub use self::tool::{
     CallToolRequestParams, CallToolResult, ListToolsRequestParams, ListToolsResult, TaskSupport, Tool,
     ToolAnnotations, ToolExecution, ToolHints, ToolListChangedNotificationParams,
 };
-pub use self::version::{ProtocolVersion, UnknownVersion};
+pub use self::version::{NotInVersion, ProtocolVersion, UnknownVersion};

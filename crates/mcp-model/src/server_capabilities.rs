@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::settings::declared;
+use crate::settings::{by_name, declared, optional};
 use crate::{ProtocolVersion, Settings, lenient, methods};
 
 /// The server's capabilities, of every revision.
@@ -176,35 +176,22 @@ impl Serialize for ServerCapabilities {
     }
 }
 
-fn optional<M: SerializeMap, T: Serialize>(
-    map: &mut M,
-    name: &str,
-    value: Option<&T>,
-) -> Result<(), M::Error> {
-    value.map_or(Ok(()), |value| map.serialize_entry(name, value))
-}
-
 impl<'de> Deserialize<'de> for ServerCapabilities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut members = BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?;
         let mut take = |name: &str| members.remove(name);
         Ok(Self {
-            experimental: take("experimental").map(|raw| settings_by_name(&raw)).unwrap_or_default(),
+            experimental: take("experimental").map(|raw| by_name(&raw)).unwrap_or_default(),
             logging: take("logging").and_then(|raw| declared(&raw)),
             completions: take("completions").and_then(|raw| declared(&raw)),
             prompts: take("prompts").and_then(|raw| declared(&raw)),
             resources: take("resources").and_then(|raw| declared(&raw)),
             tools: take("tools").and_then(|raw| declared(&raw)),
             tasks: take("tasks").and_then(|raw| declared(&raw)),
-            extensions: take("extensions").map(|raw| settings_by_name(&raw)).unwrap_or_default(),
+            extensions: take("extensions").map(|raw| by_name(&raw)).unwrap_or_default(),
             other: members,
         })
     }
-}
-
-fn settings_by_name(raw: &RawValue) -> BTreeMap<String, Settings> {
-    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
-    members.into_iter().filter_map(|(name, raw)| declared(&raw).map(|settings| (name, settings))).collect()
 }
 
 /// Settings of the prompts and tools capabilities.

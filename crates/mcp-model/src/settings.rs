@@ -1,6 +1,9 @@
 //! The settings object of a capability or an extension, kept as raw JSON.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -65,6 +68,21 @@ pub(crate) fn declared<T: DeserializeOwned + Default>(raw: &RawValue) -> Option<
         "null" | "false" => None,
         text => Some(serde_json::from_str(text).unwrap_or_default()),
     }
+}
+
+/// Reads the declared capabilities of an open map; entries that declare nothing are left out.
+pub(crate) fn by_name(raw: &RawValue) -> BTreeMap<String, Settings> {
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
+    members.into_iter().filter_map(|(name, raw)| declared(&raw).map(|settings| (name, settings))).collect()
+}
+
+/// Writes an entry if there is one.
+pub(crate) fn optional<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    name: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(name, value))
 }
 
 #[cfg(test)]

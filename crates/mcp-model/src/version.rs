@@ -137,6 +137,33 @@ impl fmt::Display for UnknownVersion {
 
 impl std::error::Error for UnknownVersion {}
 
+/// Something that cannot be said under a revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotInVersion {
+    what: &'static str,
+    version: ProtocolVersion,
+}
+
+impl NotInVersion {
+    pub(crate) fn new(what: &'static str, version: ProtocolVersion) -> Self {
+        Self { what, version }
+    }
+
+    /// The revision.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+}
+
+impl fmt::Display for NotInVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be sent under protocol version {}", self.what, self.version)
+    }
+}
+
+impl std::error::Error for NotInVersion {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Which members make a block of which kind.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -164,7 +165,7 @@ impl Blocks {
     where
         D: Deserializer<'de>,
     {
-        deserializer.deserialize_any(BlocksVisitor(std::marker::PhantomData))
+        deserializer.deserialize_any(BlocksVisitor::new())
     }
 }
 
@@ -174,40 +175,14 @@ impl<'de> Deserialize<'de> for Blocks {
     }
 }
 
-/// One block or a capped list of blocks, and which of the two it was.
-pub(crate) enum SamplingBlocks {
-    List(Vec<SamplingMessageContentBlock>),
-    Single(Box<SamplingMessageContentBlock>),
-}
+/// Reads a capped list of blocks.
+pub(crate) struct BlocksVisitor<T>(PhantomData<T>);
 
-impl<'de> Deserialize<'de> for SamplingBlocks {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMany;
-
-        impl<'de> Visitor<'de> for OneOrMany {
-            type Value = SamplingBlocks;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a content block or a list of them")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<SamplingBlocks, A::Error> {
-                BlocksVisitor(std::marker::PhantomData).visit_seq(sequence).map(SamplingBlocks::List)
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<SamplingBlocks, A::Error> {
-                let block = SamplingMessageContentBlock::deserialize(
-                    serde::de::value::MapAccessDeserializer::new(map),
-                )?;
-                Ok(SamplingBlocks::Single(Box::new(block)))
-            }
-        }
-
-        deserializer.deserialize_any(OneOrMany)
+impl<T> BlocksVisitor<T> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
     }
 }
-
-struct BlocksVisitor<T>(std::marker::PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for BlocksVisitor<T> {
     type Value = Vec<T>;

@@ -24,7 +24,7 @@ fn known_kinds_are_typed_wherever_the_type_stands() {
     check(r#"{"resource":{"uri":"a:b","blob":""},"type":"resource","x":[{}]}"#, "resource");
 }
 
-/// field:FR-052 in spirit: unknown kinds stay, in order, byte for byte.
+/// field:FR-123: unknown kinds stay as they came.
 #[test]
 fn unknown_kinds_are_kept_as_they_came() {
     for json in [
