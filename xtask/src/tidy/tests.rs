@@ -71,8 +71,12 @@ fn a_core_that_reads_a_clock_or_knows_a_runtime_is_found() {
         let text = format!("fn f() {{\n    {line}\n}}\n");
         assert_eq!(broken(&[("crates/mcp-sse/src/parser.rs", &text)]), ["cores"], "{line}");
         assert_eq!(broken(&[("crates/mcp-transport/src/http/core/feed.rs", &text)]), ["cores"], "{line}");
+        assert_eq!(broken(&[("crates/mcp-transport/src/stdio/outbox.rs", &text)]), ["cores"], "{line}");
         for elsewhere in [
             "crates/mcp-transport/src/http/io/exchange.rs",
+            "crates/mcp-transport/src/http/exchange.rs",
+            "crates/mcp-transport/src/stdio/io/sender.rs",
+            "crates/mcp-transport/src/stdio/process/lookup.rs",
             "crates/mcp-transport/src/http/core/feed_tests.rs",
             "crates/mcp-client/src/driver.rs",
             "crates/mcp-sse/tests/peer.rs",
@@ -126,9 +130,10 @@ fn what_is_left_to_do_is_found() {
 fn paths_of_a_machine_are_found_and_those_of_the_specification_are_not() {
     for (text, rules) in [
         (concat!("see /ro", "ot/notes\n"), vec!["machine"]),
-        (concat!("file:///ho", "me/ada/x\n"), vec!["machine"]),
-        (concat!("/wo", "rk/x\n"), vec!["machine"]),
+        (concat!("file:///ho", "me/xaver/x\n"), vec!["machine"]),
+        (concat!("/wo", "rk/notes\n"), vec!["machine"]),
         (concat!("file:///ho", "me/user/projects\n"), vec![]),
+        (concat!("HOME=/ho", "me/x\n"), vec![]),
         (concat!("tests/wo", "rk/x and $dir.d/ro", "ot/x\n"), vec![]),
     ] {
         assert_eq!(broken(&[("README.md", &format!("{README}{text}"))]), rules, "{text}");
