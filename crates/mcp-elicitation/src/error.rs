@@ -26,7 +26,6 @@ impl RequestError {
 
     /// The JSON-RPC error code to answer with: -32602, invalid params.
     #[must_use]
-    #[expect(clippy::unused_self, reason = "one code today, and a caller that asks the error stays right")]
     pub const fn wire_code(&self) -> i64 {
         -32602
     }

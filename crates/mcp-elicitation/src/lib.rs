@@ -2,10 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod error;
+mod form;
 mod format;
 mod json;
 mod limits;
+mod machine;
 mod number;
 mod path;
 mod pattern;
@@ -19,8 +22,14 @@ mod url;
 mod violation;
 
 pub use self::{
+    batch::{RetryPermit, URL_ELICITATION_REQUIRED, UrlBatch},
     error::{AnswerError, RequestError},
+    form::{Form, UnknownField},
     limits::{Modes, RequestLimits, RequestRules},
+    machine::{
+        Asked, ConnectionId, DeferReason, ElicitationLimits, Elicitations, End, Event, FlowId, FlowOutcome,
+        Misuse, Origin, QuestionId, QuestionState, Refusal, Reply, ReplyBody, Wait, WaiterId,
+    },
     request::{ElicitRequest, FormRequest, UrlRequest},
     result::{ElicitAction, ElicitResult},
     revision::{Revision, UnknownRevision},

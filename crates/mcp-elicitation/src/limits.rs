@@ -31,6 +31,8 @@ pub struct RequestLimits {
     pub max_pattern_program_bytes: usize,
     /// Characters of an `elicitationId`; default 1 024.
     pub max_elicitation_id_chars: usize,
+    /// Entries in the list of a -32042 error; default 16. A longer list is refused whole.
+    pub max_batch: usize,
 }
 
 impl Default for RequestLimits {
@@ -46,6 +48,7 @@ impl Default for RequestLimits {
             max_pattern_chars: 1_024,
             max_pattern_program_bytes: 65_536,
             max_elicitation_id_chars: 1_024,
+            max_batch: 16,
         }
     }
 }

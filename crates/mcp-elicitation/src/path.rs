@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// A place in a document, linked to its parent on the stack.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
+    parent: Option<&'a Self>,
     segment: Segment<'a>,
 }
 
@@ -19,17 +19,17 @@ enum Segment<'a> {
 impl<'a> Path<'a> {
     pub(crate) const ROOT: Path<'static> = Path { parent: None, segment: Segment::Root };
 
-    pub(crate) fn name(&'a self, name: &'a str) -> Path<'a> {
-        Path { parent: Some(self), segment: Segment::Name(name) }
+    pub(crate) fn name(&'a self, name: &'a str) -> Self {
+        Self { parent: Some(self), segment: Segment::Name(name) }
     }
 
-    pub(crate) fn index(&'a self, index: usize) -> Path<'a> {
-        Path { parent: Some(self), segment: Segment::Index(index) }
+    pub(crate) fn index(&'a self, index: usize) -> Self {
+        Self { parent: Some(self), segment: Segment::Index(index) }
     }
 
     /// The pointer's text, escaped by RFC 6901.
     pub(crate) fn pointer(&self) -> String {
-        let mut text = self.parent.map(Path::pointer).unwrap_or_default();
+        let mut text = self.parent.map(Self::pointer).unwrap_or_default();
         match self.segment {
             Segment::Root => {}
             Segment::Name(name) => {

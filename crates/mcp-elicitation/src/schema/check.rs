@@ -22,10 +22,7 @@ impl FormSchema {
             let path = root.name(&field.name);
             match content.get(&field.name) {
                 Some(value) => field.check(value, &path, &mut violations),
-                None if field.required => {
-                    violations.push(Violation::new(path.pointer(), Rule::Required, "a value is required"));
-                }
-                None => {}
+                None => violations.extend(field.missing()),
             }
         }
         let known: HashSet<&str> = self.fields.iter().map(Field::name).collect();
@@ -59,6 +56,12 @@ impl Field {
         let mut violations = Vec::new();
         self.check(value, &Path::ROOT.name(&self.name), &mut violations);
         violations
+    }
+
+    /// What is wrong if the field has no value.
+    pub(crate) fn missing(&self) -> Option<Violation> {
+        let pointer = || Path::ROOT.name(&self.name).pointer();
+        self.required.then(|| Violation::new(pointer(), Rule::Required, "a value is required"))
     }
 
     fn check(&self, value: &Value, path: &Path<'_>, violations: &mut Vec<Violation>) {
