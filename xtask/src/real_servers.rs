@@ -23,6 +23,8 @@ use crate::{Outcome, Stop};
 
 /// Every step has its own deadline inside; this one is for a program that hangs.
 const VISIT_LIMIT: Duration = Duration::from_secs(120);
+/// The deadline of each step, where the visit is not about deadlines.
+const STEP_SECONDS: &str = "30";
 /// How long a server may take to listen. Node on a busy machine needs seconds.
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
 
@@ -195,7 +197,10 @@ fn visit(peer: &Peer, connect: &Path) -> Result<(), String> {
             return Err("interrupted".into());
         }
         let mut command = Command::new(connect);
-        command.current_dir(&peer.folder).args(["--json", "--timeout", "30"]).args(&visit.options);
+        command.current_dir(&peer.folder).arg("--json").args(&visit.options);
+        if !visit.options.iter().any(|option| option == "--timeout") {
+            command.args(["--timeout", STEP_SECONDS]);
+        }
         match &server {
             Some((_, url)) => {
                 command.args(["http", url]);

@@ -151,9 +151,10 @@ pub(super) fn everything() -> Vec<Visit> {
         ),
         visit(
             "a call that is too slow, and one after it",
-            &["--timeout", "1.5"],
+            // Connecting has the same deadline, and starting Node.js takes seconds on a busy machine.
+            &["--timeout", "5"],
             &[
-                ("trigger-long-running-operation", json!({"duration": 6, "steps": 12})),
+                ("trigger-long-running-operation", json!({"duration": 12, "steps": 24})),
                 ("echo", json!({"message": "still here"})),
             ],
             |run| {
