@@ -4,7 +4,8 @@
 //! The suite alone would pass a client that does nothing: in its own suite mode it ignores exit codes and takes skipped or absent
 //! checks for green. `data/required-checks.json` lists, by revision and scenario, the check ids that a correct client earns.
 //!
-//! `pinned` tells the client which era the suite announces. `auto` hides the announcement, so that the client finds out by itself.
+//! The client gets `--mode pinned` or `--mode auto` before the server's address. `auto` also hides the version that the suite
+//! announces in the environment, so that the client can only find out by itself.
 
 mod gate;
 
@@ -47,6 +48,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
 const REQUIRED: &str = include_str!("../data/required-checks.json");
 /// Not a revision: scenarios off the timeline, which never match `--spec-version`.
 const EXTENSIONS: &str = "extensions";
+/// Where the suite announces the revision of a scenario.
+const VERSION_VARIABLE: &str = "MCP_CONFORMANCE_PROTOCOL_VERSION";
 /// The client's own deadline is shorter; this one is for a client that hangs.
 const CLIENT_SECONDS: &str = "25";
 const SCENARIO_LIMIT: Duration = Duration::from_secs(90);
@@ -197,7 +200,8 @@ fn run_one(job: &Job, bench: &Bench) -> Result<(), String> {
 fn client_command(client: &Path, mode: &str) -> Result<String, String> {
     let own = std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
     let (own, client) = (quoted(&own)?, quoted(client)?);
-    Ok(format!("{own} run-bounded --seconds {CLIENT_SECONDS} -- {client} --mode {mode}"))
+    let hide = if mode == "auto" { format!("--hide {VERSION_VARIABLE} ") } else { String::new() };
+    Ok(format!("{own} run-bounded --seconds {CLIENT_SECONDS} {hide}-- {client} --mode {mode}"))
 }
 
 fn quoted(path: &Path) -> Result<String, String> {

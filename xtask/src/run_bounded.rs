@@ -18,14 +18,19 @@ const POLL: Duration = Duration::from_millis(10);
 pub(crate) fn run(mut args: Args) -> Outcome {
     let words = args.rest();
     let seconds = args.value("--seconds")?.and_then(|text| text.parse().ok());
+    let hidden = args.names("--hide")?.unwrap_or_default();
     args.finish()?;
     let (Some(seconds), Some((program, arguments))) = (seconds, words.split_first()) else {
-        return Err(Stop::Usage("run-bounded --seconds N -- program arguments...".into()));
+        return Err(Stop::Usage(
+            "run-bounded --seconds N [--hide VARIABLE,...] -- program arguments...".into(),
+        ));
     };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .spawn()
-        .map_err(|error| Stop::Broken(format!("{program}: {error}")))?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for name in hidden {
+        command.env_remove(name);
+    }
+    let mut child = command.spawn().map_err(|error| Stop::Broken(format!("{program}: {error}")))?;
     let deadline = Instant::now() + Duration::from_secs(seconds);
     loop {
         match child.try_wait() {
