@@ -1,3 +1,26 @@
-//! A client for the Model Context Protocol: bounded, safe by default, over stdio and Streamable HTTP.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+
+mod builder;
+mod client;
+mod driver;
+mod elicitation;
+mod endpoint;
+mod error;
+mod event;
+mod requests;
+
+pub use builder::ClientBuilder;
+pub use client::{Client, Closed};
+pub use elicitation::{ElicitationContext, ElicitationHandler};
+pub use endpoint::Endpoint;
+pub use error::{Error, ErrorKind, Limit};
+pub use event::{ClientEvent, Events};
+pub use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, FormRequest, UrlRequest};
+pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
+pub use mcp_model as model;
+pub use mcp_proto::{Diagnostic, DiagnosticKind, ElicitationSupport, Limits, ListKind, ServerFacts};
+pub use mcp_transport::http::HttpServer;
+pub use mcp_transport::stdio::{LineConnection, StdioServer};
+pub use mcp_transport::{self as transport, ProcessExit};
+pub use requests::{Call, CallFuture, List, ListedItem, Pages};

@@ -1,0 +1,121 @@
+//! What `connect` prints: JSON lines on standard output, or text for people on standard error.
+
+use std::io::Write;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use mcp_client::{Error, ErrorKind};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Prints lines whole, whatever task they come from.
+pub(crate) struct Output {
+    json: bool,
+    lock: Mutex<()>,
+}
+
+/// A step that ends with one line.
+pub(crate) struct Step {
+    op: &'static str,
+    call: Option<(usize, String)>,
+    begun: Instant,
+}
+
+/// An error as it is printed.
+pub(crate) struct Failure {
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+    pub(crate) code: Option<i64>,
+    pub(crate) data: Value,
+    pub(crate) outcome_unknown: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let object = error.error_object();
+        let mut message = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            message.push_str(": ");
+            message.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        Self {
+            kind: error.kind().as_str(),
+            message,
+            code: object.map(|object| object.code.get()),
+            data: object.and_then(|object| object.data.as_ref()?.parse().ok()).unwrap_or(Value::Null),
+            outcome_unknown: error.outcome_unknown(),
+        }
+    }
+}
+
+impl Failure {
+    /// A step whose own deadline passed.
+    pub(crate) fn timeout(step: &str, after: std::time::Duration, outcome_unknown: bool) -> Self {
+        Self {
+            kind: ErrorKind::Timeout.as_str(),
+            message: format!("{step} did not finish within {} ms", after.as_millis()),
+            code: None,
+            data: Value::Null,
+            outcome_unknown,
+        }
+    }
+}
+
+impl Step {
+    pub(crate) fn new(op: &'static str) -> Self {
+        Self { op, call: None, begun: Instant::now() }
+    }
+
+    pub(crate) fn call(index: usize, name: &str) -> Self {
+        Self { op: "call_tool", call: Some((index, name.to_owned())), begun: Instant::now() }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json, lock: Mutex::new(()) }
+    }
+
+    /// Prints the line of a step. Returns whether the step was ok.
+    pub(crate) fn step<R: Serialize>(&self, step: &Step, outcome: &Result<R, Failure>) -> bool {
+        let ms = step.begun.elapsed().as_secs_f64() * 1000.0;
+        let mut line = json!({ "op": step.op, "ok": outcome.is_ok(), "ms": (ms * 1000.0).round() / 1000.0 });
+        if let Some((index, name)) = &step.call {
+            line["name"] = json!(name);
+            line["index"] = json!(index);
+        }
+        match outcome {
+            Ok(result) => line["result"] = serde_json::to_value(result).unwrap_or(Value::Null),
+            Err(failure) => {
+                line["error"] = json!({
+                    "kind": failure.kind,
+                    "message": failure.message,
+                    "code": failure.code,
+                    "data": failure.data,
+                    "outcome_unknown": failure.outcome_unknown,
+                });
+            }
+        }
+        self.print(&line);
+        outcome.is_ok()
+    }
+
+    /// Prints the line of an event.
+    pub(crate) fn event(&self, name: &str, mut members: Value) {
+        members["event"] = json!(name);
+        self.print(&members);
+    }
+
+    fn print(&self, line: &Value) {
+        let _whole = self.lock.lock();
+        // A reader that went away (`| head`) must not become a panic.
+        let _ = if self.json {
+            let mut out = std::io::stdout().lock();
+            writeln!(out, "{line}").and_then(|()| out.flush())
+        } else {
+            writeln!(std::io::stderr().lock(), "{line:#}")
+        };
+    }
+}

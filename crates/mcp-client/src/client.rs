@@ -1,0 +1,187 @@
+//! The handle of the application on one server.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::{Implementation, ProtocolVersion, Root};
+use mcp_proto::{CallOptions, ServerFacts};
+use mcp_transport::stdio::{CloseReport, LineReceiver};
+use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
+
+use crate::builder::ClientBuilder;
+use crate::driver::{Driver, Link};
+use crate::error::Error;
+use crate::event::Events;
+
+/// A connection to one MCP server.
+///
+/// Cheap to clone; all clones share the connection. Every method may be called from any task at any time.
+///
+/// [`close`](Self::close) ends the connection gracefully. When the last clone is dropped without it, the connection
+/// ends at once: a child process and its process group are killed, sockets are closed, an HTTP session is left to
+/// expire.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    driver: Arc<Driver>,
+    request: CallOptions,
+    server: OnceLock<ServerFacts>,
+    /// The reader of the connection (the pipe, or the standing HTTP stream).
+    reader: Mutex<Option<AbortHandle>>,
+    closed: OnceCell<Closed>,
+}
+
+/// How a connection was closed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Closed {
+    /// What became of the child process, where there was one.
+    pub process: Option<CloseReport>,
+}
+
+impl Client {
+    /// Begins to set up a client that presents itself as `name` and `version`.
+    pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(Implementation::new(name, version))
+    }
+
+    /// Begins to set up a client with everything that can be said about it: title, description, icons, website.
+    pub fn builder_for(client_info: Implementation) -> ClientBuilder {
+        ClientBuilder::new(client_info)
+    }
+
+    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<LineReceiver>) -> Self {
+        let reader = receiver.map(|receiver| driver.spawn_line_reader(receiver));
+        Self {
+            inner: Arc::new(Inner {
+                driver,
+                request,
+                server: OnceLock::new(),
+                reader: Mutex::new(reader),
+                closed: OnceCell::new(),
+            }),
+        }
+    }
+
+    /// Does the handshake and opens the standing stream. What was begun is ended if it fails.
+    pub(crate) async fn finish_connecting(self) -> Result<Self, Error> {
+        match Arc::clone(&self.inner.driver).handshake().await {
+            Ok(server) => {
+                // Invariant: this runs once for each client, so the cell is empty.
+                let _ = self.inner.server.set(server);
+                if let Some(reader) = self.inner.driver.spawn_stream_reader() {
+                    *self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+                }
+                Ok(self)
+            }
+            Err(error) => {
+                self.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// What the server said about itself in the handshake.
+    pub fn server(&self) -> &ServerFacts {
+        // Invariant: an application only gets a client whose handshake succeeded.
+        #[expect(clippy::expect_used, reason = "see the invariant above")]
+        self.inner.server.get().expect("the handshake is complete")
+    }
+
+    /// The negotiated protocol revision.
+    pub fn protocol_version(&self) -> ProtocolVersion {
+        self.server().protocol_version
+    }
+
+    /// The events from now on. See [`Events`] for what a slow listener sees.
+    pub fn events(&self) -> Events {
+        Events::new(self.inner.driver.listen())
+    }
+
+    /// Replaces the roots offered to the server and tells it, if they differ.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::ErrorKind::Misuse) where the builder offered none, because then the server was told that
+    /// this client has no roots.
+    pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
+        let roots = roots.into_iter().collect();
+        self.inner.driver.with(|core, _| core.set_roots(roots)).map_err(Error::misuse)
+    }
+
+    /// Sends a notification that this library has no method for.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is no JSON object, [`Closed`](crate::ErrorKind::Closed).
+    pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
+        self.inner.driver.with(|core, _| core.notify(method, params.as_ref())).map_err(Error::misuse)
+    }
+
+    /// Ends the connection gracefully: calls in flight end as closed, open questions are withdrawn, an HTTP session
+    /// is deleted, a child process gets the end of its input, then time, then signals. Bounded in time by the
+    /// transport's configuration (10 s by default).
+    ///
+    /// Clones may close at the same time; there is one closing, and all get its result. Closing again returns it
+    /// again. Cancel safe: another call picks up where a dropped one stopped.
+    pub async fn close(&self) -> Closed {
+        self.inner
+            .closed
+            .get_or_init(|| async {
+                let head = self.inner.driver.head();
+                self.inner.driver.end();
+                let process = match self.inner.driver.link() {
+                    Link::Line(link) => Some(link.close().await),
+                    Link::Http(link) => {
+                        // The standing stream first: a server may wait for it before it lets the session go.
+                        self.inner.stop_reader();
+                        link.close(head).await;
+                        None
+                    }
+                };
+                self.inner.stop_reader();
+                Closed { process }
+            })
+            .await
+            .clone()
+    }
+
+    /// Whether the connection has ended, by either side.
+    pub fn is_closed(&self) -> bool {
+        self.inner.driver.is_closed()
+    }
+
+    pub(crate) fn driver(&self) -> &Arc<Driver> {
+        &self.inner.driver
+    }
+
+    pub(crate) fn request_options(&self) -> CallOptions {
+        self.inner.request.clone()
+    }
+}
+
+impl Inner {
+    fn stop_reader(&self) {
+        if let Some(reader) = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            reader.abort();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.driver.end();
+        self.stop_reader();
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,155 @@
+//! Driving Streamable HTTP: each call drives its own exchange; answers and notices are posted in the background; one
+//! task reads the standing stream of the session.
+
+use std::sync::{Arc, Weak};
+
+use mcp_proto::{Origin, Transmit, TransmitKind};
+use mcp_transport::http::{HttpConnection, Post, RequestHead};
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
+
+use super::{Driver, OpenCall, ProgressFn};
+use crate::error::Error;
+
+/// Answers and notices posted at the same time. When all are under way, the streams are read no further until one
+/// is done.
+const BACKGROUND_POSTS: usize = 64;
+
+/// A connection to one MCP endpoint.
+#[derive(Debug)]
+pub(crate) struct HttpLink {
+    connection: HttpConnection,
+    background: Arc<Semaphore>,
+}
+
+impl HttpLink {
+    pub(crate) fn new(connection: HttpConnection) -> Self {
+        Self { connection, background: Arc::new(Semaphore::new(BACKGROUND_POSTS)) }
+    }
+
+    /// Posts the request of a call and reads what comes back until the call is over or the exchange is.
+    pub(crate) async fn exchange(
+        &self,
+        call: &OpenCall,
+        transmit: Transmit,
+        on_progress: &mut Option<ProgressFn>,
+    ) -> Result<(), Error> {
+        call.dispatched();
+        let posted = tokio::select! {
+            biased;
+            posted = self.connection.post(post(transmit)) => posted,
+            () = call.over() => return Ok(()),
+        };
+        let mut exchange = match posted {
+            Ok(exchange) => exchange,
+            Err(error) => return call.failed(error),
+        };
+        loop {
+            tokio::select! {
+                biased;
+                received = exchange.next() => match received {
+                    Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
+                    Ok(None) => return Ok(()),
+                    Err(error) => return call.failed(error),
+                },
+                () = call.stirred() => {}
+            }
+            while let Some(progress) = call.progress() {
+                if let Some(listener) = on_progress {
+                    listener(progress);
+                }
+            }
+            if call.is_settled() {
+                return Ok(());
+            }
+            call.driver.background_room().await;
+        }
+    }
+
+    /// Posts a message that has no answer and waits until it was accepted.
+    pub(crate) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
+        deliver(&self.connection, transmit).await.map_err(Error::transport_failed)
+    }
+
+    pub(crate) fn post_in_background(&self, driver: &Arc<Driver>, transmit: Transmit) {
+        let connection = self.connection.clone();
+        let background = Arc::clone(&self.background);
+        let driver = Arc::downgrade(driver);
+        tokio::spawn(async move {
+            let Ok(_place) = background.acquire().await else { return };
+            if let Err(error) = deliver(&connection, transmit).await
+                && driver.strong_count() > 0
+            {
+                tracing::debug!(%error, "a message was not accepted by the server");
+            }
+        });
+    }
+
+    pub(crate) async fn background_room(&self) {
+        // The place is given back at once: this only waits while all of them are taken.
+        let _ = self.background.acquire().await;
+    }
+
+    /// Ends the session, if there is one. The server may refuse that; the connection is gone for us all the same.
+    pub(crate) async fn close(&self, head: RequestHead) {
+        if let Err(error) = self.connection.delete_session(head).await {
+            tracing::debug!(%error, "the session was not ended by the server");
+        }
+    }
+}
+
+/// Starts the task that reads the standing stream, if the server has one.
+pub(crate) fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
+    tokio::spawn(read_stream(Arc::downgrade(driver), link.connection.clone())).abort_handle()
+}
+
+async fn read_stream(driver: Weak<Driver>, connection: HttpConnection) {
+    let Some(head) = driver.upgrade().map(|driver| driver.head()) else { return };
+    let mut stream = match connection.open_stream(head).await {
+        Ok(Some(stream)) => stream,
+        Ok(None) => return,
+        Err(error) => return tracing::debug!(%error, "the server's standing stream could not be opened"),
+    };
+    loop {
+        let received = stream.next().await;
+        let Some(driver) = driver.upgrade() else { return };
+        match received {
+            Ok(Some(received)) => driver.handle(Origin::Channel, received),
+            Ok(None) => return,
+            // Calls go on without the stream; what the server says outside of them is lost from here on.
+            Err(error) => return tracing::debug!(%error, "the server's standing stream ended"),
+        }
+        driver.background_room().await;
+    }
+}
+
+async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), mcp_transport::Error> {
+    let mut exchange = connection.post(post(transmit)).await?;
+    while exchange.next().await?.is_some() {}
+    Ok(())
+}
+
+fn post(transmit: Transmit) -> Post {
+    let head = head(transmit.protocol_version);
+    match transmit.kind {
+        TransmitKind::Request { id, establishes_session: true, .. } => Post::initialize(transmit.message, id),
+        TransmitKind::Request { id, resumable, .. } => {
+            let mut post = Post::request(transmit.message, id, head);
+            post.resumable = resumable;
+            post
+        }
+        TransmitKind::Response => Post::response(transmit.message, head),
+        _ => Post::notification(transmit.message, head),
+    }
+}
+
+fn head(version: Option<mcp_model::ProtocolVersion>) -> RequestHead {
+    version.map_or_else(RequestHead::default, |version| RequestHead::legacy(version.as_str()))
+}
+
+impl Driver {
+    /// What a request outside of any call carries beside its message.
+    pub(crate) fn head(&self) -> RequestHead {
+        head(self.protocol_version())
+    }
+}

@@ -1,0 +1,362 @@
+//! The one place where the protocol core, a transport and the clock meet.
+//!
+//! There is one core behind one lock, never held across an await. Whoever touches the core drains it before letting
+//! go ([`Driver::with`]): what belongs to a call lands in the [`Slot`] that the call's own task watches; questions of
+//! the server go to handler tasks; everything else that must be sent goes to the background writer of the link.
+//!
+//! A call is driven by the task of its caller. Over HTTP that task drives its own exchange, from the POST to the last
+//! byte it needs; over a line connection it writes its request and waits, and the one reading task wakes it.
+
+mod http;
+mod line;
+mod open_call;
+mod questions;
+mod slot;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::ProgressNotificationParams;
+use mcp_proto::{
+    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit,
+};
+use mcp_transport::Received;
+use mcp_transport::stdio::LineReceiver;
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+
+use crate::elicitation::ErasedHandler;
+use crate::error::Error;
+use crate::event::ClientEvent;
+
+pub(crate) use http::HttpLink;
+pub(crate) use line::LineLink;
+use open_call::OpenCall;
+use slot::{Slot, Step};
+
+/// Called with each progress of a call, on the task of the call.
+pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
+
+/// How messages travel.
+#[derive(Debug)]
+pub(crate) enum Link {
+    Http(HttpLink),
+    Line(LineLink),
+}
+
+/// One connection: core, link, listeners.
+pub(crate) struct Driver {
+    state: Mutex<State>,
+    link: Link,
+    listeners: Listeners,
+    /// What the application connected to, for handlers.
+    server: String,
+}
+
+/// Called with each event.
+pub(crate) type EventFn = Arc<dyn Fn(ClientEvent) + Send + Sync>;
+
+/// Whom the application sent to listen.
+pub(crate) struct Listeners {
+    elicitation: Option<Arc<dyn ErasedHandler>>,
+    on_event: Option<EventFn>,
+    events: broadcast::Sender<ClientEvent>,
+}
+
+impl Listeners {
+    pub(crate) fn new(
+        elicitation: Option<Arc<dyn ErasedHandler>>,
+        on_event: Option<EventFn>,
+        event_capacity: usize,
+    ) -> Self {
+        let (events, _) = broadcast::channel(event_capacity.max(1));
+        Self { elicitation, on_event, events }
+    }
+}
+
+struct State {
+    core: Connection,
+    slots: HashMap<CallId, Slot>,
+    /// The tasks that answer questions of the server.
+    handlers: HashMap<ServerRequestId, AbortHandle>,
+    /// Why the transport ended, once it did.
+    ended: Option<mcp_transport::Error>,
+}
+
+/// What is left to do after the lock is released.
+#[derive(Default)]
+struct Outbox {
+    background: Vec<Transmit>,
+    questions: Vec<mcp_proto::ServerRequest>,
+    events: Vec<ClientEvent>,
+    wakers: Vec<Waker>,
+    withdrawn: Vec<AbortHandle>,
+}
+
+impl Driver {
+    pub(crate) fn new(core: Connection, link: Link, server: String, listeners: Listeners) -> Arc<Self> {
+        let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
+        Arc::new(Self { state: Mutex::new(state), link, listeners, server })
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub(crate) fn listen(&self) -> broadcast::Receiver<ClientEvent> {
+        self.listeners.events.subscribe()
+    }
+
+    pub(crate) fn emit(&self, event: ClientEvent) {
+        if let Some(listener) = &self.listeners.on_event {
+            listener(event.clone());
+        }
+        // No listener is no fault.
+        let _ = self.listeners.events.send(event);
+    }
+
+    /// A copy of what the server said about itself.
+    pub(crate) fn server_facts(&self) -> Option<ServerFacts> {
+        self.lock().core.server().cloned()
+    }
+
+    /// The negotiated revision as the transport names it.
+    pub(crate) fn protocol_version(&self) -> Option<mcp_model::ProtocolVersion> {
+        self.lock().core.server().map(|server| server.protocol_version)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere (an application's allocator, say) must not take every other call with it; the core
+        // checks before it changes, so what it holds is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the core and passes on everything it then has to say.
+    pub(crate) fn with<R>(self: &Arc<Self>, act: impl FnOnce(&mut Connection, Instant) -> R) -> R {
+        let mut outbox = Outbox::default();
+        let result = {
+            let mut state = self.lock();
+            let result = act(&mut state.core, now());
+            state.drain(&mut outbox);
+            result
+        };
+        self.dispatch(outbox);
+        result
+    }
+
+    fn dispatch(self: &Arc<Self>, outbox: Outbox) {
+        for waker in outbox.wakers {
+            waker.wake();
+        }
+        for handler in outbox.withdrawn {
+            handler.abort();
+        }
+        for transmit in outbox.background {
+            self.send_in_background(transmit);
+        }
+        for question in outbox.questions {
+            self.ask(question);
+        }
+        for event in outbox.events {
+            self.emit(event);
+        }
+    }
+
+    fn send_in_background(self: &Arc<Self>, transmit: Transmit) {
+        match &self.link {
+            Link::Http(link) => link.post_in_background(self, transmit),
+            Link::Line(link) => link.send_in_background(transmit),
+        }
+    }
+
+    /// Waits until the background writer has room, so that a peer that makes us answer faster than it reads is read
+    /// more slowly instead of filling our memory.
+    pub(crate) async fn background_room(&self) {
+        match &self.link {
+            Link::Http(link) => link.background_room().await,
+            Link::Line(link) => link.background_room().await,
+        }
+    }
+
+    pub(crate) fn spawn_line_reader(self: &Arc<Self>, receiver: LineReceiver) -> AbortHandle {
+        line::spawn_reader(self, receiver)
+    }
+
+    /// Reads the standing stream of the session, where the transport has such a thing.
+    pub(crate) fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
+        match &self.link {
+            Link::Http(link) => Some(http::spawn_stream_reader(self, link)),
+            Link::Line(_) => None,
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().core.is_closed()
+    }
+
+    /// The transport ended: every call ends, later ones are refused with the same reason.
+    pub(crate) fn transport_ended(self: &Arc<Self>, error: mcp_transport::Error) {
+        self.lock().ended.get_or_insert(error);
+        self.end();
+    }
+
+    /// Ends the core, whoever wanted it.
+    pub(crate) fn end(self: &Arc<Self>) {
+        let was_open = self.with(|core, _| {
+            let was_open = !core.is_closed();
+            core.handle_closed();
+            was_open
+        });
+        if was_open {
+            self.emit(ClientEvent::Closed);
+        }
+    }
+
+    /// Makes one request and waits for its outcome. Dropping the future cancels the call, on the wire too.
+    pub(crate) async fn call(
+        self: Arc<Self>,
+        method: &str,
+        params: Option<RawJson>,
+        options: CallOptions,
+        on_progress: Option<ProgressFn>,
+    ) -> Result<RawJson, Error> {
+        let call = self.open(|core, now| core.call(now, method, params.as_ref(), &options))?;
+        self.drive(call, on_progress).await.map(|(raw, _)| raw)
+    }
+
+    /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.
+    pub(crate) async fn handshake(self: Arc<Self>) -> Result<ServerFacts, Error> {
+        let call = self.open(Connection::start)?;
+        let (_, left) = self.drive(call, None).await?;
+        for transmit in left {
+            match &self.link {
+                Link::Http(link) => link.deliver(transmit).await?,
+                Link::Line(link) => link.deliver(transmit).await?,
+            }
+        }
+        self.with(|core, _| core.handle_initialized_delivered());
+        self.server_facts().ok_or_else(|| self.closed_error(false))
+    }
+
+    /// Opens a call and its slot in one step, so that no answer can find the one without the other.
+    fn open(
+        self: &Arc<Self>,
+        command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
+    ) -> Result<OpenCall, Error> {
+        let mut outbox = Outbox::default();
+        let opened = {
+            let mut state = self.lock();
+            let opened = command(&mut state.core, now());
+            if let Ok(call) = opened {
+                state.slots.insert(call, Slot::default());
+            }
+            state.drain(&mut outbox);
+            opened
+        };
+        self.dispatch(outbox);
+        match opened {
+            Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id }),
+            Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
+            Err(misuse) => Err(Error::misuse(misuse)),
+        }
+    }
+
+    /// Does the steps of a call until it ends. Returns what is left to send for it beside the result.
+    async fn drive(
+        &self,
+        call: OpenCall,
+        mut on_progress: Option<ProgressFn>,
+    ) -> Result<(RawJson, Vec<Transmit>), Error> {
+        loop {
+            match call.step().await {
+                Step::Progress(progress) => {
+                    if let Some(listener) = &mut on_progress {
+                        listener(progress);
+                    }
+                }
+                Step::Send(transmit) => match &self.link {
+                    Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
+                    Link::Line(link) => link.send(&call, transmit).await?,
+                },
+                Step::Ended(Ok(raw)) => return Ok((raw, call.left())),
+                Step::Ended(Err(CallError::Closed { dispatched })) => {
+                    return Err(self.closed_error(dispatched));
+                }
+                Step::Ended(Err(error)) => return Err(Error::call(error)),
+            }
+        }
+    }
+
+    /// Hands over what a transport received.
+    fn handle(self: &Arc<Self>, origin: Origin, received: Received<'_>) {
+        match received {
+            Received::Message(incoming) => self.with(|core, now| core.handle_incoming(now, origin, incoming)),
+            Received::Invalid { error, excerpt, .. } => {
+                self.with(|core, _| core.handle_invalid(&error, &excerpt))
+            }
+            Received::Oversized { bytes, .. } => self.with(|core, _| core.handle_oversized(bytes)),
+            _ => {}
+        }
+    }
+
+    /// The error of a call that found the connection closed.
+    pub(crate) fn closed_error(&self, dispatched: bool) -> Error {
+        Error::ended(dispatched, self.lock().ended.clone())
+    }
+}
+
+impl State {
+    fn drain(&mut self, outbox: &mut Outbox) {
+        while let Some(transmit) = self.core.poll_transmit() {
+            match transmit.owner.and_then(|call| self.slots.get_mut(&call)) {
+                Some(slot) => outbox.wakers.extend(slot.push_transmit(transmit)),
+                None => outbox.background.push(transmit),
+            }
+        }
+        while let Some(event) = self.core.poll_event() {
+            self.sort(event, outbox);
+        }
+    }
+
+    fn sort(&mut self, event: Event, outbox: &mut Outbox) {
+        match event {
+            Event::CallEnded { call, outcome } => {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    outbox.wakers.extend(slot.end(outcome));
+                }
+            }
+            Event::Progress { call, progress } => {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    outbox.wakers.extend(slot.push_progress(progress));
+                }
+            }
+            Event::ServerRequest(request) => outbox.questions.push(request),
+            Event::ServerRequestEnded { request, .. } => {
+                outbox.withdrawn.extend(self.handlers.remove(&request))
+            }
+            Event::Diagnostic(diagnostic) => {
+                tracing::debug!(kind = diagnostic.kind.as_str(), "diagnostic");
+                outbox.events.push(ClientEvent::Diagnostic(diagnostic));
+            }
+            Event::ElicitationComplete { elicitation_id } => {
+                outbox.events.push(ClientEvent::ElicitationComplete { elicitation_id });
+            }
+            Event::ListChanged(list) => outbox.events.push(ClientEvent::ListChanged(list)),
+            Event::Log(message) => outbox.events.push(ClientEvent::Log(message)),
+            Event::OtherNotification { method, params } => {
+                outbox.events.push(ClientEvent::OtherNotification { method, params });
+            }
+            Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
+            // `Ready` is what the handshake returns; kinds that a newer core may add have no listener here yet.
+            _ => {}
+        }
+    }
+}
+
+/// Now, by the clock that the timers use (which tests can stop).
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -1,0 +1,142 @@
+//! A call under way, in the hands of the task that drives it.
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mcp_model::ProgressNotificationParams;
+use mcp_proto::{CallId, Transmit};
+use tokio::time::Sleep;
+
+use super::slot::{Slot, Step};
+use super::{Driver, State};
+use crate::error::Error;
+
+/// A call and its slot. Dropped before the call is over, it cancels the call.
+pub(crate) struct OpenCall {
+    pub(super) driver: Arc<Driver>,
+    pub(super) id: CallId,
+}
+
+impl OpenCall {
+    /// The next step, or the end when the deadline passes first.
+    pub(super) async fn step(&self) -> Step {
+        let mut timer = std::pin::pin!(None::<Sleep>);
+        poll_fn(|context| {
+            loop {
+                {
+                    let mut state = self.driver.lock();
+                    // Invariant: the slot lives as long as this value.
+                    let Some(slot) = state.slots.get_mut(&self.id) else { return Poll::Pending };
+                    match slot.next() {
+                        Some(step) => return Poll::Ready(step),
+                        None => slot.wait(context.waker()),
+                    }
+                }
+                if self.poll_deadline(timer.as_mut(), context).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Waits until there is a next step, and leaves it where it is.
+    pub(super) async fn stirred(&self) {
+        self.until(|state, id| state.slots.get(&id).is_none_or(Slot::is_stirred)).await;
+    }
+
+    /// Waits until the call is over, and leaves its outcome where it is.
+    pub(super) async fn over(&self) {
+        self.until(|state, id| !state.core.is_open(id)).await;
+    }
+
+    async fn until(&self, holds: impl Fn(&State, CallId) -> bool) {
+        let mut timer = std::pin::pin!(None::<Sleep>);
+        poll_fn(|context| {
+            loop {
+                {
+                    let mut state = self.driver.lock();
+                    if holds(&state, self.id) {
+                        return Poll::Ready(());
+                    }
+                    if let Some(slot) = state.slots.get_mut(&self.id) {
+                        slot.wait(context.waker());
+                    }
+                }
+                if self.poll_deadline(timer.as_mut(), context).is_pending() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Ready when the deadline passed and the core was told: then there is something new to look at.
+    fn poll_deadline(
+        &self,
+        mut timer: std::pin::Pin<&mut Option<Sleep>>,
+        context: &mut Context<'_>,
+    ) -> Poll<()> {
+        let Some(deadline) = self.driver.lock().core.call_deadline(self.id) else { return Poll::Pending };
+        let deadline = tokio::time::Instant::from_std(deadline);
+        match timer.as_mut().as_pin_mut() {
+            Some(sleep) if sleep.deadline() == deadline => {}
+            Some(sleep) => sleep.reset(deadline),
+            None => timer.set(Some(tokio::time::sleep_until(deadline))),
+        }
+        match timer.as_pin_mut() {
+            Some(sleep) => {
+                sleep.poll(context).map(|()| self.driver.with(|core, now| core.handle_timeout(now)))
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    /// The newest progress nobody has seen.
+    pub(super) fn progress(&self) -> Option<ProgressNotificationParams> {
+        self.driver.lock().slots.get_mut(&self.id).and_then(Slot::pop_progress)
+    }
+
+    /// Whether its exchange has nothing more to bring: the call has ended, seen or not, or asks with a new request.
+    pub(super) fn is_settled(&self) -> bool {
+        let state = self.driver.lock();
+        !state.core.is_open(self.id)
+            || state.slots.get(&self.id).is_some_and(|slot| !slot.transmits.is_empty())
+    }
+
+    /// The request leaves now.
+    pub(super) fn dispatched(&self) {
+        self.driver.lock().core.handle_dispatched(self.id);
+    }
+
+    /// The transport failed this call alone. If the core knows its outcome already, that one stands.
+    pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
+        let mut state = self.driver.lock();
+        let State { core, .. } = &mut *state;
+        if !core.is_open(self.id) {
+            return Ok(());
+        }
+        core.forget(self.id);
+        Err(Error::transport_failed(error))
+    }
+
+    /// What was to be sent for this call after its end (`notifications/initialized`).
+    pub(super) fn left(&self) -> Vec<Transmit> {
+        let mut state = self.driver.lock();
+        state.slots.get_mut(&self.id).map(|slot| slot.transmits.drain(..).collect()).unwrap_or_default()
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        let open = {
+            let mut state = self.driver.lock();
+            state.slots.remove(&self.id);
+            state.core.is_open(self.id)
+        };
+        if open {
+            self.driver.with(|core, _| core.cancel(self.id, None));
+        }
+    }
+}

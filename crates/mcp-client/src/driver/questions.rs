@@ -1,0 +1,84 @@
+//! Questions of the server: each is answered by the application's handler on a task of its own.
+
+use std::sync::Arc;
+
+use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{ErrorCode, ErrorObject};
+use mcp_proto::{Answer, InputRequest, ServerRequest, ServerRequestId};
+
+use super::Driver;
+use crate::elicitation::ElicitationContext;
+
+impl Driver {
+    /// Starts the handler task of a question.
+    pub(super) fn ask(self: &Arc<Self>, question: ServerRequest) {
+        let guard = AnswerGuard {
+            driver: Arc::clone(self),
+            request: question.id,
+            fallback: fallback(&question.input),
+        };
+        let (InputRequest::Elicit(request), Some(handler)) =
+            (question.input, self.listeners.elicitation.clone())
+        else {
+            // Nothing that is not served is declared, so the core asks nothing that gets here.
+            return drop(guard);
+        };
+        let context = ElicitationContext { server: self.server.clone(), request_id: question.wire_id };
+        // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
+        let deadline = self.lock().core.server_request_deadline(question.id);
+        let task = tokio::spawn(async move {
+            let answer = handler.elicit(request, context);
+            let answer = match deadline {
+                Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
+                None => Some(answer.await),
+            };
+            match answer {
+                Some(result) => guard.answer(Answer::Elicit(result)),
+                None => guard.timed_out(),
+            }
+        });
+        let mut state = self.lock();
+        if state.core.is_asked(question.id) {
+            state.handlers.insert(question.id, task.abort_handle());
+        } else if !task.is_finished() {
+            // Withdrawn between the two locks.
+            task.abort();
+        }
+    }
+}
+
+/// Sees to it that a question gets an answer whatever becomes of its handler: one that panics is a `cancel`.
+struct AnswerGuard {
+    driver: Arc<Driver>,
+    request: ServerRequestId,
+    fallback: Option<Answer>,
+}
+
+impl AnswerGuard {
+    fn answer(mut self, answer: Answer) {
+        self.fallback = Some(answer);
+    }
+
+    /// The core answers a question that timed out by itself.
+    fn timed_out(mut self) {
+        self.fallback = None;
+        self.driver.with(|core, now| core.handle_timeout(now));
+    }
+}
+
+impl Drop for AnswerGuard {
+    fn drop(&mut self) {
+        self.driver.lock().handlers.remove(&self.request);
+        if let Some(answer) = self.fallback.take() {
+            // A question that was withdrawn meanwhile is stale: nobody waits for the answer, and none is sent.
+            let _ = self.driver.with(|core, _| core.answer(self.request, answer));
+        }
+    }
+}
+
+fn fallback(input: &InputRequest) -> Option<Answer> {
+    Some(match input {
+        InputRequest::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
+        _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client has no handler for this")),
+    })
+}

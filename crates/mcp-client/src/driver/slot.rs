@@ -1,0 +1,80 @@
+//! Where a call's own task finds what the connection has for it.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::ProgressNotificationParams;
+use mcp_proto::{CallError, Transmit};
+
+/// Progress notifications that wait for the task of their call. A task that is not polled loses the oldest: progress
+/// is a statement about now, and the newest says most.
+const MAX_WAITING_PROGRESS: usize = 64;
+
+/// What waits for the task of one call.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) transmits: VecDeque<Transmit>,
+    progress: VecDeque<ProgressNotificationParams>,
+    outcome: Option<Result<RawJson, CallError>>,
+    waker: Option<Waker>,
+}
+
+/// The next thing for the task of a call to do.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Send this.
+    Send(Transmit),
+    /// Tell the application.
+    Progress(ProgressNotificationParams),
+    /// The call is over.
+    Ended(Result<RawJson, CallError>),
+}
+
+impl Slot {
+    pub(crate) fn push_transmit(&mut self, transmit: Transmit) -> Option<Waker> {
+        self.transmits.push_back(transmit);
+        self.waker.take()
+    }
+
+    pub(crate) fn push_progress(&mut self, progress: ProgressNotificationParams) -> Option<Waker> {
+        if self.progress.len() >= MAX_WAITING_PROGRESS {
+            self.progress.pop_front();
+        }
+        self.progress.push_back(progress);
+        self.waker.take()
+    }
+
+    pub(crate) fn end(&mut self, outcome: Result<RawJson, CallError>) -> Option<Waker> {
+        self.outcome = Some(outcome);
+        self.waker.take()
+    }
+
+    /// The next step: what came before the end is seen before the end, and a call that is over sends nothing more.
+    pub(crate) fn next(&mut self) -> Option<Step> {
+        if let Some(progress) = self.progress.pop_front() {
+            return Some(Step::Progress(progress));
+        }
+        if let Some(outcome) = self.outcome.take() {
+            return Some(Step::Ended(outcome));
+        }
+        self.transmits.pop_front().map(Step::Send)
+    }
+
+    /// Whether there is a next step.
+    pub(crate) fn is_stirred(&self) -> bool {
+        self.outcome.is_some() || !self.progress.is_empty() || !self.transmits.is_empty()
+    }
+
+    pub(crate) fn pop_progress(&mut self) -> Option<ProgressNotificationParams> {
+        self.progress.pop_front()
+    }
+
+    /// Asks to be woken when there is a next step.
+    pub(crate) fn wait(&mut self, waker: &Waker) {
+        match &mut self.waker {
+            Some(old) => old.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+}

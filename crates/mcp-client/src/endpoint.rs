@@ -1,0 +1,34 @@
+//! Where a server is.
+
+use mcp_transport::http::HttpServer;
+use mcp_transport::stdio::{LineConnection, StdioServer};
+
+/// What [`ClientBuilder::connect`](crate::ClientBuilder::connect) connects to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// A server over Streamable HTTP.
+    Http(HttpServer),
+    /// A connection that stands already: any byte stream with one message a line.
+    Line(LineConnection),
+    /// A program that is started as a child process and spoken to over its standard input and output.
+    Stdio(StdioServer),
+}
+
+impl From<HttpServer> for Endpoint {
+    fn from(server: HttpServer) -> Self {
+        Self::Http(server)
+    }
+}
+
+impl From<LineConnection> for Endpoint {
+    fn from(connection: LineConnection) -> Self {
+        Self::Line(connection)
+    }
+}
+
+impl From<StdioServer> for Endpoint {
+    fn from(server: StdioServer) -> Self {
+        Self::Stdio(server)
+    }
+}

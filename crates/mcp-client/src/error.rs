@@ -1,0 +1,263 @@
+//! The one error of the facade: opaque, with a kind to branch on and typed facts to read.
+
+use std::fmt;
+use std::time::Duration;
+
+use mcp_jsonrpc::ErrorObject;
+use mcp_proto::{CallError, Misuse};
+use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
+
+/// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
+const MAX_SHOWN_MESSAGE: usize = 512;
+
+/// Why an operation of the client failed.
+///
+/// `Display` is one line. What it shows of the server's own words is cut and its control characters are escaped;
+/// header values, environment values and session ids never get in.
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+struct Inner {
+    cause: Cause,
+    outcome_unknown: bool,
+}
+
+enum Cause {
+    Call(CallError),
+    /// The connection ended, and the transport knows why.
+    Ended(mcp_transport::Error),
+    Misuse(Misuse),
+    Misused(String),
+    Result {
+        method: String,
+        source: mcp_jsonrpc::ParseError,
+    },
+    Transport(mcp_transport::Error),
+}
+
+/// What kind of failure an [`Error`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The caller cancelled the operation.
+    Cancelled,
+    /// The connection is closed; where a process died, the message says how and ends with its last words.
+    Closed,
+    /// A limit of this client was hit; [`Error::limit`] says which.
+    LimitExceeded,
+    /// The caller asked for something that this connection cannot do. Nothing was sent.
+    Misuse,
+    /// The server broke the protocol.
+    PeerMisbehaved,
+    /// The server answered with an error object; see [`Error::error_object`].
+    Rpc,
+    /// Nothing answered in time.
+    Timeout,
+    /// The server could not be reached or started, or the connection broke.
+    Transport,
+    /// The server wants other credentials; see [`Error::www_authenticate`].
+    Unauthorized,
+    /// Client and server have no protocol revision in common.
+    UnsupportedVersion,
+}
+
+impl ErrorKind {
+    /// The name in `snake_case`, for machine-readable output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Closed => "closed",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::Misuse => "misuse",
+            Self::PeerMisbehaved => "peer_misbehaved",
+            Self::Rpc => "rpc",
+            Self::Timeout => "timeout",
+            Self::Transport => "transport",
+            Self::Unauthorized => "unauthorized",
+            Self::UnsupportedVersion => "unsupported_version",
+        }
+    }
+}
+
+/// A limit that was hit: the name of its configuration field, with the unit, and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limit {
+    /// The configuration field.
+    pub name: &'static str,
+    /// Its value at the time.
+    pub value: u64,
+}
+
+impl Error {
+    /// What kind of failure this is.
+    pub fn kind(&self) -> ErrorKind {
+        match &self.inner.cause {
+            Cause::Call(call) => match call {
+                CallError::Cancelled { .. } => ErrorKind::Cancelled,
+                CallError::Closed { .. } => ErrorKind::Closed,
+                CallError::Rpc(_) => ErrorKind::Rpc,
+                CallError::Timeout { .. } => ErrorKind::Timeout,
+                CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
+                _ => ErrorKind::PeerMisbehaved,
+            },
+            Cause::Ended(_) => ErrorKind::Closed,
+            Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
+            Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
+            Cause::Misuse(_) | Cause::Misused(_) => ErrorKind::Misuse,
+            Cause::Result { .. } => ErrorKind::PeerMisbehaved,
+            Cause::Transport(error) => match error.kind() {
+                TransportKind::Closed => ErrorKind::Closed,
+                TransportKind::LimitExceeded => ErrorKind::LimitExceeded,
+                TransportKind::Misuse => ErrorKind::Misuse,
+                TransportKind::PeerMisbehaved => ErrorKind::PeerMisbehaved,
+                TransportKind::Timeout => ErrorKind::Timeout,
+                TransportKind::Unauthorized => ErrorKind::Unauthorized,
+                _ => ErrorKind::Transport,
+            },
+        }
+    }
+
+    /// The error object that the server answered with, its text as the server wrote it.
+    pub fn error_object(&self) -> Option<&ErrorObject> {
+        match &self.inner.cause {
+            Cause::Call(CallError::Rpc(object)) => Some(object),
+            Cause::Transport(error) => error.body_error(),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status of the answer, where it was no success.
+    pub fn status(&self) -> Option<u16> {
+        self.transport().and_then(mcp_transport::Error::status)
+    }
+
+    /// The limit that was hit.
+    pub fn limit(&self) -> Option<Limit> {
+        match &self.inner.cause {
+            Cause::Misuse(Misuse::TooManyCalls { limit }) => {
+                Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
+            }
+            Cause::Transport(error) | Cause::Ended(error) => {
+                error.limit().map(|limit| Limit { name: limit.name, value: limit.value })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the request may have been carried out although no answer came back. Repeating such a call is safe
+    /// only if it is idempotent.
+    pub fn outcome_unknown(&self) -> bool {
+        self.inner.outcome_unknown
+    }
+
+    /// How the server process ended, where it did.
+    pub fn exit(&self) -> Option<ProcessExit> {
+        self.transport().and_then(mcp_transport::Error::exit)
+    }
+
+    /// The last words of the server process on its standard error. Untrusted.
+    pub fn stderr_tail(&self) -> Option<&str> {
+        self.transport().and_then(mcp_transport::Error::stderr_tail)
+    }
+
+    /// The `WWW-Authenticate` challenges of a refused request. Untrusted.
+    pub fn www_authenticate(&self) -> &[String] {
+        self.transport().map_or(&[], mcp_transport::Error::www_authenticate)
+    }
+
+    /// How long the call was waited for, where time ran out.
+    pub fn timed_out_after(&self) -> Option<Duration> {
+        match &self.inner.cause {
+            Cause::Call(CallError::Timeout { after, .. }) => Some(*after),
+            _ => None,
+        }
+    }
+
+    fn transport(&self) -> Option<&mcp_transport::Error> {
+        match &self.inner.cause {
+            Cause::Transport(error) | Cause::Ended(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn new(cause: Cause, outcome_unknown: bool) -> Self {
+        Self { inner: Box::new(Inner { cause, outcome_unknown }) }
+    }
+
+    pub(crate) fn call(error: CallError) -> Self {
+        let unknown = error.outcome_unknown();
+        Self::new(Cause::Call(error), unknown)
+    }
+
+    /// A call ended because the connection did; `cause` is what the transport said, if anything.
+    pub(crate) fn ended(dispatched: bool, cause: Option<mcp_transport::Error>) -> Self {
+        match cause {
+            Some(error) => Self::new(Cause::Ended(error), dispatched),
+            None => Self::call(CallError::Closed { dispatched }),
+        }
+    }
+
+    pub(crate) fn transport_failed(error: mcp_transport::Error) -> Self {
+        let unknown = error.outcome_unknown();
+        Self::new(Cause::Transport(error), unknown)
+    }
+
+    pub(crate) fn misuse(error: Misuse) -> Self {
+        Self::new(Cause::Misuse(error), false)
+    }
+
+    pub(crate) fn misused(message: impl Into<String>) -> Self {
+        Self::new(Cause::Misused(message.into()), false)
+    }
+
+    pub(crate) fn unreadable_result(method: &str, source: mcp_jsonrpc::ParseError) -> Self {
+        // The server did answer, so the call was carried out; only what it said cannot be read.
+        Self::new(Cause::Result { method: method.to_owned(), source }, false)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.inner.cause {
+            Cause::Call(CallError::Rpc(object)) => {
+                let message = Untrusted::new(&object.message, MAX_SHOWN_MESSAGE);
+                write!(f, "the server answered with error {}: {message}", object.code.get())
+            }
+            Cause::Call(error) => error.fmt(f),
+            Cause::Misuse(error) => error.fmt(f),
+            Cause::Misused(message) => f.write_str(message),
+            Cause::Result { method, .. } => {
+                write!(f, "the result of {method} does not have the shape of the protocol")
+            }
+            Cause::Transport(error) | Cause::Ended(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Error");
+        out.field("kind", &self.kind()).field("message", &self.to_string());
+        if self.inner.outcome_unknown {
+            out.field("outcome_unknown", &true);
+        }
+        if let Some(error) = self.transport() {
+            out.field("transport", error);
+        }
+        out.finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        // One level is said by `Display`; what stands behind it is the source.
+        match &self.inner.cause {
+            Cause::Call(error) => error.source(),
+            Cause::Result { source, .. } => Some(source),
+            Cause::Transport(error) | Cause::Ended(error) => error.source(),
+            Cause::Misuse(_) | Cause::Misused(_) => None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What a connection tells whoever listens, beside the answers of calls.
+
+use mcp_model::LoggingMessageNotificationParams;
+use mcp_proto::{Diagnostic, ListKind};
+use tokio::sync::broadcast;
+
+/// One thing that happened on a connection.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum ClientEvent {
+    /// The connection ended. Nothing follows.
+    Closed,
+    /// Something odd that ended nothing.
+    Diagnostic(Diagnostic),
+    /// The server finished a URL elicitation.
+    ElicitationComplete {
+        /// The opaque id the server gave it.
+        elicitation_id: String,
+    },
+    /// A list of the server changed.
+    ListChanged(ListKind),
+    /// The server logged a message. Untrusted.
+    Log(LoggingMessageNotificationParams),
+    /// This listener was too slow and missed some events.
+    Missed {
+        /// How many.
+        events: u64,
+    },
+    /// A notification that the protocol does not define.
+    OtherNotification {
+        /// Its method.
+        method: String,
+        /// Its params, raw.
+        params: Option<mcp_jsonrpc::RawJson>,
+    },
+    /// A subscribed resource changed.
+    ResourceUpdated {
+        /// Its URI, as the server wrote it.
+        uri: String,
+    },
+}
+
+/// The events of one connection from the moment of [`Client::events`](crate::Client::events) on.
+///
+/// A listener that falls behind by more than the builder's `event_capacity` loses the oldest events and is told how
+/// many; the connection never waits for it.
+#[derive(Debug)]
+pub struct Events {
+    receiver: broadcast::Receiver<ClientEvent>,
+}
+
+impl Events {
+    pub(crate) fn new(receiver: broadcast::Receiver<ClientEvent>) -> Self {
+        Self { receiver }
+    }
+
+    /// The next event; `None` once the connection is gone. Cancel safe.
+    pub async fn next(&mut self) -> Option<ClientEvent> {
+        match self.receiver.recv().await {
+            Ok(event) => Some(event),
+            Err(broadcast::error::RecvError::Lagged(events)) => Some(ClientEvent::Missed { events }),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}

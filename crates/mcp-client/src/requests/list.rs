@@ -1,0 +1,234 @@
+//! Paginated lists (utilities, "Pagination").
+
+use std::collections::HashSet;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::time::Duration;
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::{
+    List as ModelList, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    Page, Paginated, Prompt, Resource, ResourceTemplate, Tool, WithMeta,
+};
+use mcp_proto::{Diagnostic, DiagnosticKind};
+use serde::{Deserialize, Serialize};
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::event::ClientEvent;
+
+/// How many pages are followed at most, unless [`List::max_pages`] says otherwise.
+const MAX_PAGES: usize = 1000;
+
+/// A list of the server that has not been asked for yet.
+///
+/// Await it for the first page alone, or take [`all`](Self::all) of it, or go through its [`pages`](Self::pages).
+#[must_use = "a list is asked for when it is awaited"]
+pub struct List<R> {
+    client: Client,
+    first: R,
+    timeout: Option<Duration>,
+    max_pages: usize,
+}
+
+impl<R> List<R>
+where
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+    R::Result: ListedItem + Send + 'static,
+{
+    pub(crate) fn new(client: &Client, first: R) -> Self {
+        Self { client: client.clone(), first, timeout: None, max_pages: MAX_PAGES }
+    }
+
+    /// How long to wait for each page, instead of the client's `request_timeout`.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How many pages to follow at most. Default 1,000. What was read by then is kept, and a diagnostic says so.
+    pub fn max_pages(mut self, pages: usize) -> Self {
+        self.max_pages = pages;
+        self
+    }
+
+    /// The pages one by one, each fetched when it is asked for.
+    pub fn pages(self) -> Pages<R> {
+        Pages { list: self, cursor: Next::First, seen: HashSet::new(), read: 0 }
+    }
+
+    /// The items of all pages.
+    ///
+    /// A server that repeats a cursor or never ends is stopped: what was read is returned, and a diagnostic says so.
+    /// An item that cannot be read is left out and reported as a diagnostic.
+    ///
+    /// # Errors
+    ///
+    /// The error of the first page that fails; the pages before it are given up, because a list with a hole is not
+    /// the list.
+    pub async fn all(self) -> Result<Vec<<R::Result as ListedItem>::Item>, Error> {
+        let mut pages = self.pages();
+        let mut all = Vec::new();
+        while let Some(page) = pages.next().await? {
+            let (items, rejected) = page.into_list().into_parts();
+            all.extend(items);
+            for item in rejected {
+                let at = item.index();
+                let what = mcp_transport::Untrusted::new(item.reason(), 200).to_string();
+                pages.diagnose(DiagnosticKind::UnreadableItem, format!("{} item {at}: {what}", R::METHOD));
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl<R> IntoFuture for List<R>
+where
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+    R::Result: ListedItem + Send + 'static,
+{
+    type Output = Result<R::Result, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let mut call = self.client.request(self.first);
+            if let Some(timeout) = self.timeout {
+                call = call.timeout(timeout);
+            }
+            call.await
+        })
+    }
+}
+
+impl<R> fmt::Debug for List<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List")
+            .field("timeout", &self.timeout)
+            .field("max_pages", &self.max_pages)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The pages of a list.
+pub struct Pages<R> {
+    list: List<R>,
+    cursor: Next,
+    /// Cursors followed so far, to notice one that comes again.
+    seen: HashSet<String>,
+    read: usize,
+}
+
+enum Next {
+    First,
+    Cursor(String),
+    Done,
+}
+
+impl<R> Pages<R>
+where
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+    R::Result: ListedItem + Send + 'static,
+{
+    /// The next page; `None` after the last. A failed page can be asked for again.
+    pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
+        let Some(raw) = self.next_raw().await? else { return Ok(None) };
+        raw.parse().map(Some).map_err(|source| Error::unreadable_result(R::METHOD, source))
+    }
+
+    /// The next page as raw JSON, with every member the server sent.
+    pub async fn next_raw(&mut self) -> Result<Option<RawJson>, Error> {
+        let mut params = self.list.first.clone();
+        match &self.cursor {
+            Next::Done => return Ok(None),
+            Next::First => {}
+            Next::Cursor(cursor) => params.set_cursor(Some(cursor.clone())),
+        }
+        if self.read >= self.list.max_pages {
+            let limit = self.list.max_pages;
+            self.diagnose(DiagnosticKind::TooManyPages, format!("{} has more than {limit} pages", R::METHOD));
+            self.cursor = Next::Done;
+            return Ok(None);
+        }
+        let mut call = self.list.client.request(params).raw();
+        if let Some(timeout) = self.list.timeout {
+            call = call.timeout(timeout);
+        }
+        let raw = call.await?;
+        self.read += 1;
+        self.cursor = self.follow(&raw)?;
+        Ok(Some(raw))
+    }
+
+    /// Where the page leads. Only an absent or `null` cursor ends a list: the empty string is a cursor like any
+    /// other. A cursor that was followed before would lead in circles.
+    fn follow(&mut self, raw: &RawJson) -> Result<Next, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Cursor {
+            next_cursor: Option<String>,
+        }
+        let page: Cursor = raw.parse().map_err(|source| Error::unreadable_result(R::METHOD, source))?;
+        let Some(cursor) = page.next_cursor else { return Ok(Next::Done) };
+        if !self.seen.insert(cursor.clone()) {
+            self.diagnose(
+                DiagnosticKind::RepeatedCursor,
+                format!("{} gave the same cursor twice", R::METHOD),
+            );
+            return Ok(Next::Done);
+        }
+        Ok(Next::Cursor(cursor))
+    }
+
+    fn diagnose(&self, kind: DiagnosticKind, message: String) {
+        self.list.client.driver().emit(ClientEvent::Diagnostic(Diagnostic::new(kind, message)));
+    }
+}
+
+impl<R> fmt::Debug for Pages<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").field("read", &self.read).finish_non_exhaustive()
+    }
+}
+
+/// A result that is a page of a list.
+pub trait ListedItem: Page + serde::de::DeserializeOwned {
+    /// What the list is a list of.
+    type Item;
+
+    /// The items of this page, and a report of those that could not be read.
+    fn into_list(self) -> ModelList<Self::Item>;
+}
+
+impl ListedItem for ListToolsResult {
+    type Item = Tool;
+
+    fn into_list(self) -> ModelList<Tool> {
+        self.tools
+    }
+}
+
+impl ListedItem for ListResourcesResult {
+    type Item = Resource;
+
+    fn into_list(self) -> ModelList<Resource> {
+        self.resources
+    }
+}
+
+impl ListedItem for ListResourceTemplatesResult {
+    type Item = ResourceTemplate;
+
+    fn into_list(self) -> ModelList<ResourceTemplate> {
+        self.resource_templates
+    }
+}
+
+impl ListedItem for ListPromptsResult {
+    type Item = Prompt;
+
+    fn into_list(self) -> ModelList<Prompt> {
+        self.prompts
+    }
+}

@@ -1,0 +1,111 @@
+//! The requests of the specification as short methods.
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::{
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
+    GetPromptRequestParams, GetPromptResult, ListPromptsRequestParams, ListResourceTemplatesRequestParams,
+    ListResourcesRequestParams, ListToolsRequestParams, LoggingLevel, PingRequestParams,
+    ReadResourceRequestParams, ReadResourceResult, SetLevelRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams,
+};
+use serde::Serialize;
+
+use super::{Call, List};
+use crate::client::Client;
+
+impl<T> Call<T> {
+    /// Leaves the result as raw JSON, with every member the server sent.
+    pub fn raw(self) -> Call<RawJson> {
+        let Self { client, method, params, options, on_progress, .. } = self;
+        Call { client, method, params, options, on_progress, decode: |_, raw| Ok(raw) }
+    }
+}
+
+impl Client {
+    /// `tools/list`
+    pub fn list_tools(&self) -> List<ListToolsRequestParams> {
+        List::new(self, ListToolsRequestParams::new())
+    }
+
+    /// `tools/call`. `arguments` must serialise to a JSON object; `()` sends none.
+    ///
+    /// A tool that fails says so in the result ([`CallToolResult::is_error`]), so that a model can read it; an `Err`
+    /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error) first.
+    pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
+        let mut params = CallToolRequestParams::new(name);
+        match serde_json::value::to_raw_value(&arguments) {
+            Ok(raw) if raw.get() == "null" => self.request(params),
+            Ok(raw) => {
+                let is_object = raw.get().starts_with('{');
+                params.arguments = Some(raw);
+                let mut call = self.request(params);
+                if !is_object {
+                    call.params = Err(crate::Error::misused("tool arguments must be a JSON object"));
+                }
+                call
+            }
+            Err(_) => {
+                let mut call = self.request(params);
+                call.params = Err(crate::Error::misuse(mcp_proto::Misuse::Unserializable));
+                call
+            }
+        }
+    }
+
+    /// `resources/list`
+    pub fn list_resources(&self) -> List<ListResourcesRequestParams> {
+        List::new(self, ListResourcesRequestParams::new())
+    }
+
+    /// `resources/templates/list`
+    pub fn list_resource_templates(&self) -> List<ListResourceTemplatesRequestParams> {
+        List::new(self, ListResourceTemplatesRequestParams::new())
+    }
+
+    /// `resources/read`
+    pub fn read_resource(&self, uri: impl Into<String>) -> Call<ReadResourceResult> {
+        self.request(ReadResourceRequestParams::new(uri))
+    }
+
+    /// `resources/subscribe`: [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated) follows each change.
+    pub fn subscribe(&self, uri: impl Into<String>) -> Call<EmptyResult> {
+        self.request(SubscribeRequestParams::new(uri))
+    }
+
+    /// `resources/unsubscribe`
+    pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<EmptyResult> {
+        self.request(UnsubscribeRequestParams::new(uri))
+    }
+
+    /// `prompts/list`
+    pub fn list_prompts(&self) -> List<ListPromptsRequestParams> {
+        List::new(self, ListPromptsRequestParams::new())
+    }
+
+    /// `prompts/get` with the prompt's arguments.
+    pub fn get_prompt<K: Into<String>, V: Into<String>>(
+        &self,
+        name: impl Into<String>,
+        arguments: impl IntoIterator<Item = (K, V)>,
+    ) -> Call<GetPromptResult> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments =
+            Some(arguments.into_iter().map(|(key, value)| (key.into(), value.into())).collect());
+        self.request(params)
+    }
+
+    /// `completion/complete`
+    pub fn complete(&self, params: CompleteRequestParams) -> Call<CompleteResult> {
+        self.request(params)
+    }
+
+    /// `logging/setLevel`: the server then sends log messages of this level and above.
+    pub fn set_logging_level(&self, level: LoggingLevel) -> Call<EmptyResult> {
+        self.request(SetLevelRequestParams::new(level))
+    }
+
+    /// `ping`
+    pub fn ping(&self) -> Call<EmptyResult> {
+        self.request(PingRequestParams::new())
+    }
+}

@@ -1,0 +1,192 @@
+//! One call, from the method that names it to the value it brings back.
+
+mod list;
+mod methods;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::{ProgressNotificationParams, Request, WithMeta};
+use mcp_proto::CallOptions;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::client::Client;
+use crate::driver::ProgressFn;
+use crate::error::Error;
+
+pub use list::{List, ListedItem, Pages};
+
+/// A call that has not been sent yet. Await it to send it and to get its result.
+///
+/// Dropping the future before it is done cancels the call: if the request may have left, the server is told with
+/// `notifications/cancelled`. What the server did by then stays unknown.
+#[must_use = "a call is sent when it is awaited"]
+pub struct Call<T> {
+    client: Client,
+    method: Cow<'static, str>,
+    params: Result<Option<RawJson>, Error>,
+    options: CallOptions,
+    on_progress: Option<ProgressFn>,
+    decode: fn(&str, RawJson) -> Result<T, Error>,
+}
+
+impl<T> Call<T> {
+    /// How long to wait for the answer, instead of the client's `request_timeout`. Progress does not extend it unless
+    /// [`reset_on_progress`](Self::reset_on_progress) says so.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = timeout;
+        self
+    }
+
+    /// Lets each progress notification start the timeout anew, up to `max_total` in all. Asks for progress.
+    pub fn reset_on_progress(mut self, max_total: Duration) -> Self {
+        self.options.reset_on_progress = true;
+        self.options.max_total = max_total;
+        self.options.progress = true;
+        self
+    }
+
+    /// Asks for progress and calls `listener` with each, on the task that awaits the call.
+    pub fn on_progress(mut self, listener: impl FnMut(ProgressNotificationParams) + Send + 'static) -> Self {
+        self.options.progress = true;
+        self.on_progress = Some(Box::new(listener));
+        self
+    }
+
+    /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
+    pub fn meta(mut self, meta: Map<String, Value>) -> Self {
+        self.options.meta.get_or_insert_default().extend(meta);
+        self
+    }
+}
+
+impl<T: 'static> IntoFuture for Call<T> {
+    type Output = Result<T, Error>;
+    type IntoFuture = CallFuture<T>;
+
+    fn into_future(self) -> CallFuture<T> {
+        let Self { client, method, params, options, on_progress, decode } = self;
+        let name = method.clone();
+        let raw = Box::pin(async move {
+            let driver = Arc::clone(client.driver());
+            let raw = driver.call(&method, params?, options, on_progress).await;
+            // The client lives as long as its calls: dropping the last handle would end the connection under them.
+            drop(client);
+            raw
+        });
+        CallFuture { raw, method: name, decode, result: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &self.method)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The future of a [`Call`].
+#[must_use = "futures do nothing unless polled"]
+pub struct CallFuture<T> {
+    raw: Pin<Box<dyn Future<Output = Result<RawJson, Error>> + Send>>,
+    method: Cow<'static, str>,
+    decode: fn(&str, RawJson) -> Result<T, Error>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> Future for CallFuture<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.raw.as_mut().poll(context).map(|raw| (self.decode)(&self.method, raw?))
+    }
+}
+
+impl<T> fmt::Debug for CallFuture<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallFuture").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Any request that the specification defines, by the type of its params.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_client::Client) -> Result<(), mcp_client::Error> {
+    /// use mcp_client::model::ReadResourceRequestParams;
+    /// let read = client.request(ReadResourceRequestParams::new("file:///etc/motd")).await?;
+    /// # drop(read); Ok(()) }
+    /// ```
+    pub fn request<R>(&self, mut params: R) -> Call<R::Result>
+    where
+        R: Request + WithMeta + Serialize,
+    {
+        let meta = params.meta().map(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()));
+        params.set_meta(None);
+        let text = RawJson::from_serialize(&params).map(Some);
+        let mut call =
+            self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), decode::<R::Result>);
+        match meta {
+            Some(Ok(meta)) => call.options.meta = Some(meta),
+            Some(Err(_)) => call.params = Err(Error::misused("_meta must be a JSON object")),
+            None => {}
+        }
+        call
+    }
+
+    /// Any request at all, with its result as raw JSON.
+    ///
+    /// `params` must serialise to a JSON object; its `_meta` member, if any, is kept. `()` and `None` send no params.
+    pub fn request_raw(&self, method: impl Into<Cow<'static, str>>, params: impl Serialize) -> Call<RawJson> {
+        let (params, meta) = match serde_json::to_value(&params) {
+            Ok(Value::Null) => (Ok(None), None),
+            Ok(Value::Object(mut object)) => {
+                let meta = object.remove("_meta");
+                (RawJson::from_serialize(&object).map(Some).map_err(unserializable), meta)
+            }
+            Ok(_) => (Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), None),
+            Err(_) => (Err(Error::misuse(mcp_proto::Misuse::Unserializable)), None),
+        };
+        let mut call = self.call_with(method.into(), params, |_, raw| Ok(raw));
+        match meta {
+            Some(Value::Object(meta)) => call.options.meta = Some(meta),
+            Some(_) => call.params = Err(Error::misused("_meta must be a JSON object")),
+            None => {}
+        }
+        call
+    }
+
+    fn call_with<T>(
+        &self,
+        method: Cow<'static, str>,
+        params: Result<Option<RawJson>, Error>,
+        decode: fn(&str, RawJson) -> Result<T, Error>,
+    ) -> Call<T> {
+        Call {
+            client: self.clone(),
+            method,
+            params,
+            options: self.request_options(),
+            on_progress: None,
+            decode,
+        }
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
+    raw.parse().map_err(|source| Error::unreadable_result(method, source))
+}
+
+fn unserializable(_: mcp_jsonrpc::ParseError) -> Error {
+    Error::misuse(mcp_proto::Misuse::Unserializable)
+}
