@@ -12,6 +12,7 @@ mod elicit;
 mod options;
 mod output;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use mcp_client::model::{Paginated, ProgressNotificationParams, Root, ServerFeatu
 use mcp_client::{
     Client, ClientEvent, Endpoint, Error, HttpServer, List, ListKind, ListedItem, RawJson, StdioServer,
 };
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use options::{Mode, Options, Target, USAGE};
 use output::{Failure, Output, Step};
@@ -146,28 +148,27 @@ where
     output.step(&step, &outcome)
 }
 
-/// The first page's object with the items of all pages.
-async fn joined<R>(list: List<R>, member: &str) -> Result<Value, Error>
+/// The first page's object with the items of all pages, each member as the server wrote it.
+async fn joined<R>(list: List<R>, member: &str) -> Result<BTreeMap<String, Box<RawValue>>, Error>
 where
     R: Paginated + WithMeta + serde::Serialize + Clone + Send + Sync + 'static,
     R::Result: ListedItem + Send + 'static,
 {
     let mut pages = list.pages();
-    let mut joined = Value::Object(Map::new());
-    let mut items = Vec::new();
-    let mut first = true;
+    let mut joined = None;
+    let mut items: Vec<Box<RawValue>> = Vec::new();
     while let Some(page) = pages.next_raw().await? {
-        let Ok(mut page) = page.parse::<Value>() else { continue };
-        if let Some(Value::Array(more)) = page.get_mut(member).map(Value::take) {
-            items.extend(more);
+        // The client has read a cursor from it, so it is an object.
+        let Ok(mut page) = page.parse::<BTreeMap<String, Box<RawValue>>>() else { continue };
+        if let Some(more) = page.remove(member) {
+            items.extend(serde_json::from_str::<Vec<Box<RawValue>>>(more.get()).unwrap_or_default());
         }
-        if std::mem::take(&mut first) {
-            joined = page;
-        }
+        page.remove("nextCursor");
+        joined.get_or_insert(page);
     }
-    if let Some(object) = joined.as_object_mut() {
-        object.remove("nextCursor");
-        object.insert(member.to_owned(), Value::Array(items));
+    let mut joined = joined.unwrap_or_default();
+    if let Ok(items) = serde_json::value::to_raw_value(&items) {
+        joined.insert(member.to_owned(), items);
     }
     Ok(joined)
 }

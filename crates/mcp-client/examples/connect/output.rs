@@ -22,6 +22,7 @@ pub(crate) struct Step {
 }
 
 /// An error as it is printed.
+#[derive(Serialize)]
 pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
@@ -78,27 +79,18 @@ impl Output {
         Self { json, lock: Mutex::new(()) }
     }
 
-    /// Prints the line of a step. Returns whether the step was ok.
+    /// Prints the line of a step, with the result as the server wrote it. Returns whether the step was ok.
     pub(crate) fn step<R: Serialize>(&self, step: &Step, outcome: &Result<R, Failure>) -> bool {
         let ms = step.begun.elapsed().as_secs_f64() * 1000.0;
-        let mut line = json!({ "op": step.op, "ok": outcome.is_ok(), "ms": (ms * 1000.0).round() / 1000.0 });
-        if let Some((index, name)) = &step.call {
-            line["name"] = json!(name);
-            line["index"] = json!(index);
-        }
-        match outcome {
-            Ok(result) => line["result"] = serde_json::to_value(result).unwrap_or(Value::Null),
-            Err(failure) => {
-                line["error"] = json!({
-                    "kind": failure.kind,
-                    "message": failure.message,
-                    "code": failure.code,
-                    "data": failure.data,
-                    "outcome_unknown": failure.outcome_unknown,
-                });
-            }
-        }
-        self.print(&line);
+        self.print(&StepLine {
+            op: step.op,
+            name: step.call.as_ref().map(|(_, name)| name.as_str()),
+            index: step.call.as_ref().map(|(index, _)| *index),
+            ok: outcome.is_ok(),
+            ms: (ms * 1000.0).round() / 1000.0,
+            result: outcome.as_ref().ok(),
+            error: outcome.as_ref().err(),
+        });
         outcome.is_ok()
     }
 
@@ -108,14 +100,32 @@ impl Output {
         self.print(&members);
     }
 
-    fn print(&self, line: &Value) {
+    fn print(&self, line: &impl Serialize) {
+        let text = if self.json { serde_json::to_string(line) } else { serde_json::to_string_pretty(line) };
+        let Ok(text) = text else { return };
         let _whole = self.lock.lock();
         // A reader that went away (`| head`) must not become a panic.
         let _ = if self.json {
             let mut out = std::io::stdout().lock();
-            writeln!(out, "{line}").and_then(|()| out.flush())
+            // What a server wrote over several lines is one line here: a line end in JSON is white space.
+            writeln!(out, "{}", text.replace(['\n', '\r'], " ")).and_then(|()| out.flush())
         } else {
-            writeln!(std::io::stderr().lock(), "{line:#}")
+            writeln!(std::io::stderr().lock(), "{text}")
         };
     }
+}
+
+#[derive(Serialize)]
+struct StepLine<'a, R> {
+    op: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    ok: bool,
+    ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Failure>,
 }
