@@ -4,7 +4,9 @@
 
 pub mod encode;
 mod event;
+mod fields;
 mod limits;
+mod lines;
 mod parser;
 mod reconnect;
 mod text;

@@ -2,36 +2,51 @@
 //!
 //! Invalid UTF-8 becomes U+FFFD, one for each maximal subpart, wherever the pieces are cut. Decoding
 //! value by value gives the same as decoding the stream first, because the bytes that end a value
-//! (CR and LF) also end every unfinished sequence.
+//! (CR and LF) also end every unfinished character.
 
+use std::mem;
 use std::str;
 
 /// A buffer larger than this is given back after use instead of being kept for the next event, so
 /// that one large event does not pin its memory for the life of the stream.
-pub(crate) const KEEP_BYTES: usize = 256 * 1024;
+const KEEP_BYTES: usize = 256 * 1024;
+
+/// Text of up to this many bytes is validated in one go when it is complete, which is faster than
+/// piece by piece. What is longer is validated in steps of this size, while it is in the cache.
+const TAIL_BYTES: usize = 16 * 1024;
+
+/// Once a text is longer than that, a piece of this size is worth a validation of its own.
+const LARGE_PIECE_BYTES: usize = 512;
+
+/// The largest factor by which repair lengthens text: one invalid byte becomes three.
+const REPAIR_FACTOR: usize = 3;
+
+const REPLACEMENT: &str = "\u{FFFD}";
 
 /// The text would be longer than the bound that the caller gave.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// Valid text, and the start of a character whose rest has not arrived.
+/// A value in the making.
+///
+/// The bound that its methods take is on the repaired text, without an unfinished character at its
+/// end. It is broken at the same byte however the text is cut: where the bytes that are not
+/// validated could break it, they are validated at once.
 #[derive(Default)]
 pub(crate) struct TextBuffer {
+    /// The validated start of the text.
     text: String,
-    /// Invariant: the first `carried` bytes are a proper prefix of a valid UTF-8 sequence.
-    carry: [u8; 4],
-    carried: usize,
+    /// Its end, not validated.
+    // Invariant: at most `TAIL_BYTES`, and `text.len() + REPAIR_FACTOR * tail.len()` is within the
+    // bound, or `tail` is an unfinished character.
+    tail: Vec<u8>,
 }
 
 impl TextBuffer {
-    /// The text so far, without an unfinished character.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// Empties the buffer; keeps its memory if that is small.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.carried = 0;
+        self.tail.clear();
         if self.text.capacity() > KEEP_BYTES {
             self.text = String::new();
         } else {
@@ -39,123 +54,184 @@ impl TextBuffer {
         }
     }
 
-    /// Whether the next `clear` would give the memory back.
-    pub(crate) fn is_large(&self) -> bool {
-        self.text.capacity() > KEEP_BYTES
+    /// Bytes that came, before repair for the most part.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len() + self.tail.len()
     }
 
-    /// Moves the text out and leaves an empty buffer without memory.
-    pub(crate) fn take(&mut self) -> String {
-        self.carried = 0;
-        std::mem::take(&mut self.text)
-    }
-
-    /// Appends valid text, as long as no more than `max` bytes come together.
-    pub(crate) fn push_str(&mut self, text: &str, max: usize) -> Result<(), Full> {
-        let needed = self.text.len() + text.len();
-        if needed > max {
-            return Err(Full);
+    /// Appends a piece of a value.
+    #[inline]
+    pub(crate) fn push(&mut self, piece: &[u8], max: usize) -> Result<(), Full> {
+        if !self.tail_takes(piece.len(), max) {
+            return self.push_validated(piece, max);
         }
-        if needed > self.text.capacity() {
-            self.grow(needed, max);
-        }
-        self.text.push_str(text);
+        self.tail.extend_from_slice(piece);
         Ok(())
     }
 
-    /// Doubles small buffers; grows large ones by a quarter, which the allocator does by moving
-    /// pages and which bounds the unused part. Never reserves beyond `max`.
-    #[cold]
-    fn grow(&mut self, needed: usize, max: usize) {
-        let capacity = self.text.capacity();
-        let step = if capacity < KEEP_BYTES { capacity } else { capacity / 4 };
-        let target = needed.max(max.min(capacity + step));
-        self.text.reserve_exact(target - self.text.len());
-    }
-
-    /// Appends a piece of a value. A character that is cut off at the piece's end waits for the next.
-    pub(crate) fn push_bytes(&mut self, mut bytes: &[u8], max: usize) -> Result<(), Full> {
-        if self.carried > 0 {
-            bytes = self.complete_character(bytes, max)?;
+    /// Appends a line feed and a whole value.
+    #[inline]
+    pub(crate) fn push_line(&mut self, value: &[u8], max: usize) -> Result<(), Full> {
+        if !self.tail_takes(1 + value.len(), max) {
+            self.push(b"\n", max)?;
+            self.push(value, max)?;
+            return self.finish_value(max);
         }
-        match valid(bytes) {
-            Some(text) => self.push_str(text, max),
-            None => self.push_repaired(bytes, max),
-        }
+        self.tail.reserve(1 + value.len());
+        self.tail.push(b'\n');
+        self.tail.extend_from_slice(value);
+        Ok(())
     }
 
     /// Ends a value: a character that is still unfinished will never be complete.
+    #[inline]
     pub(crate) fn finish_value(&mut self, max: usize) -> Result<(), Full> {
-        if self.carried == 0 {
-            return Ok(());
-        }
-        self.carried = 0;
-        self.push_replacement(max)
+        if self.tail_takes(0, max) { Ok(()) } else { self.settle_all(max) }
     }
 
-    #[cold]
-    fn push_repaired(&mut self, bytes: &[u8], max: usize) -> Result<(), Full> {
-        let mut chunks = bytes.utf8_chunks().peekable();
-        while let Some(chunk) = chunks.next() {
-            self.push_str(chunk.valid(), max)?;
-            let invalid = chunk.invalid();
-            if invalid.is_empty() {
-                continue;
+    /// The whole text, once its last value is finished. The next call must be `clear`.
+    pub(crate) fn finish(&mut self) -> &str {
+        let Self { text, tail } = self;
+        match valid(tail) {
+            // As a rule all of it is here, and needs no copy.
+            Some(whole) if text.is_empty() => whole,
+            Some(end) => {
+                text.push_str(end);
+                text
             }
-            if chunks.peek().is_none() && is_unfinished(invalid) {
-                for (place, byte) in self.carry.iter_mut().zip(invalid) {
-                    *place = *byte;
-                }
-                self.carried = invalid.len();
-            } else {
-                self.push_replacement(max)?;
+            None => {
+                push_repaired(text, tail);
+                text
             }
         }
+    }
+
+    /// As [`finish`](Self::finish), for text whose memory would not be kept anyway.
+    pub(crate) fn take_large(&mut self) -> Option<String> {
+        if self.text.capacity() <= KEEP_BYTES {
+            return None;
+        }
+        self.finish();
+        self.tail.clear();
+        Some(mem::take(&mut self.text))
+    }
+
+    /// Whether so many further bytes need no validation yet.
+    #[inline]
+    fn tail_takes(&self, bytes: usize, max: usize) -> bool {
+        let tail = self.tail.len() + bytes;
+        tail <= TAIL_BYTES
+            && self.text.len() + REPAIR_FACTOR * tail <= max
+            && (self.text.is_empty() || bytes < LARGE_PIECE_BYTES)
+    }
+
+    /// Appends a piece behind everything that came before it.
+    fn push_validated(&mut self, mut piece: &[u8], max: usize) -> Result<(), Full> {
+        self.settle(max)?;
+        // Up to three bytes finish the character that the last piece ended in.
+        while !self.tail.is_empty()
+            && let Some((&byte, rest)) = piece.split_first()
+        {
+            self.tail.push(byte);
+            piece = rest;
+            self.settle(max)?;
+        }
+        let unfinished = append(&mut self.text, piece, max)?;
+        self.tail.extend_from_slice(unfinished);
         Ok(())
     }
 
-    /// Feeds the carried bytes until they are a character or prove to be none. Returns the rest.
-    #[cold]
-    fn complete_character<'b>(&mut self, mut bytes: &'b [u8], max: usize) -> Result<&'b [u8], Full> {
-        while let Some((&byte, rest)) = bytes.split_first() {
-            let (mut candidate, length) = (self.carry, self.carried + 1);
-            if let Some(place) = candidate.get_mut(self.carried) {
-                *place = byte;
-            }
-            let candidate_bytes = candidate.get(..length).unwrap_or_default();
-            match str::from_utf8(candidate_bytes) {
-                Ok(character) => {
-                    self.carried = 0;
-                    self.push_str(character, max)?;
-                    return Ok(rest);
-                }
-                Err(error) if error.error_len().is_none() => {
-                    self.carry = candidate;
-                    self.carried = length;
-                    bytes = rest;
-                }
-                // The byte that breaks the sequence is not part of it: it starts anew.
-                Err(_) => {
-                    self.carried = 0;
-                    self.push_replacement(max)?;
-                    return Ok(bytes);
-                }
-            }
-        }
-        Ok(bytes)
+    /// Validates what came so far, but for an unfinished character.
+    fn settle(&mut self, max: usize) -> Result<(), Full> {
+        let unfinished = append(&mut self.text, &self.tail, max)?.len();
+        self.tail.drain(..self.tail.len() - unfinished);
+        Ok(())
     }
 
-    fn push_replacement(&mut self, max: usize) -> Result<(), Full> {
-        self.push_str("\u{FFFD}", max)
+    /// Validates all that came.
+    #[cold]
+    fn settle_all(&mut self, max: usize) -> Result<(), Full> {
+        self.settle(max)?;
+        if !self.tail.is_empty() {
+            self.tail.clear();
+            push_str(&mut self.text, REPLACEMENT, max)?;
+        }
+        Ok(())
+    }
+}
+
+/// Appends bytes as text, repaired where needed, but for an unfinished character at their end.
+fn append<'b>(text: &mut String, bytes: &'b [u8], max: usize) -> Result<&'b [u8], Full> {
+    if let Some(piece) = valid(bytes) {
+        push_str(text, piece, max)?;
+        return Ok(&[]);
+    }
+    let (start, unfinished) = split_unfinished(bytes).unwrap_or((bytes, &[]));
+    if let Some(piece) = valid(start) {
+        push_str(text, piece, max)?;
+        return Ok(unfinished);
+    }
+    for chunk in start.utf8_chunks() {
+        push_str(text, chunk.valid(), max)?;
+        if !chunk.invalid().is_empty() {
+            push_str(text, REPLACEMENT, max)?;
+        }
+    }
+    Ok(unfinished)
+}
+
+/// Appends text, as long as it comes to no more than `max` bytes.
+fn push_str(text: &mut String, piece: &str, max: usize) -> Result<(), Full> {
+    let needed = text.len() + piece.len();
+    if needed > max {
+        return Err(Full);
+    }
+    if needed > text.capacity() {
+        grow(text, needed, max);
+    }
+    text.push_str(piece);
+    Ok(())
+}
+
+/// Doubles small buffers; grows large ones by a quarter, which the allocator does by moving pages
+/// and which bounds the unused part. Never reserves beyond `max`.
+#[cold]
+fn grow(text: &mut String, needed: usize, max: usize) {
+    let capacity = text.capacity();
+    let step = if capacity < KEEP_BYTES { capacity } else { capacity / 4 };
+    let target = needed.max(max.min(capacity + step));
+    text.reserve_exact(target - text.len());
+}
+
+#[cold]
+fn push_repaired(text: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push_str(REPLACEMENT);
+        }
     }
 }
 
 /// The bytes as text, if they are valid UTF-8.
 #[inline]
 pub(crate) fn valid(bytes: &[u8]) -> Option<&str> {
+    #[cfg(feature = "simdutf8")]
+    if bytes.len() >= SIMD_BYTES {
+        return simdutf8::basic::from_utf8(bytes).ok();
+    }
     str::from_utf8(bytes).ok()
 }
 
-fn is_unfinished(bytes: &[u8]) -> bool {
-    str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+/// Below this many bytes the standard library is faster.
+#[cfg(feature = "simdutf8")]
+const SIMD_BYTES: usize = 512;
+
+/// Cuts off the start of a character that the bytes end with.
+fn split_unfinished(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    (1..=3).find_map(|length| {
+        let (start, end) = bytes.split_at_checked(bytes.len().checked_sub(length)?)?;
+        // The shortest end that is a start of a character begins with its first byte.
+        str::from_utf8(end).is_err_and(|error| error.error_len().is_none()).then_some((start, end))
+    })
 }
