@@ -1,8 +1,11 @@
 //! Writing our messages: the application's params with the protocol's `_meta` in front.
 
+use std::collections::HashMap;
+
 use mcp_jsonrpc::{RawJson, RequestId, encode};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Misuse;
@@ -19,21 +22,34 @@ pub(crate) struct Params<'a> {
 }
 
 /// Writes a request into the emptied buffer.
-pub(crate) fn request(buffer: &mut Vec<u8>, id: &RequestId, method: &str, params: &Params<'_>) -> Result<(), Misuse> {
+pub(crate) fn request(
+    buffer: &mut Vec<u8>,
+    id: &RequestId,
+    method: &str,
+    params: &Params<'_>,
+) -> Result<(), Misuse> {
     buffer.clear();
-    let rest = object_text(params.rest)?;
+    let text = object_text(params.rest)?;
+    if text.is_some_and(has_meta) {
+        return Err(Misuse::MetaInParams);
+    }
     if params.meta.is_none() && params.progress_token.is_none() {
         return encode::request(buffer, id, method, params.rest).map_err(|_| Misuse::Unserializable);
     }
-    encode::request(buffer, id, method, Some(&OnlyMeta { meta: Meta(params) })).map_err(|_| Misuse::Unserializable)?;
-    if let Some(rest) = rest {
-        append_members(buffer, rest);
+    encode::request(buffer, id, method, Some(&OnlyMeta { meta: Meta(params) }))
+        .map_err(|_| Misuse::Unserializable)?;
+    match params.rest {
+        Some(rest) if !text.is_some_and(is_empty_object) => append_members(buffer, rest),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Writes a notification into the emptied buffer.
-pub(crate) fn notification(buffer: &mut Vec<u8>, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
+pub(crate) fn notification(
+    buffer: &mut Vec<u8>,
+    method: &str,
+    params: Option<&RawJson>,
+) -> Result<(), Misuse> {
     buffer.clear();
     object_text(params)?;
     encode::notification(buffer, method, params).map_err(|_| Misuse::Unserializable)
@@ -61,23 +77,38 @@ fn object_text(params: Option<&RawJson>) -> Result<Option<&str>, Misuse> {
     }
 }
 
-/// Puts the members of `object` behind those of the params object that the message in `buffer` ends with. The text is
-/// copied once, not parsed: it is known to be an object.
-fn append_members(buffer: &mut Vec<u8>, object: &str) {
-    let members = object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default().trim_ascii();
-    if members.is_empty() {
-        return;
-    }
-    // The ends of the params object and of the envelope.
+/// Whether this text of an object has `_meta` among its own members.
+fn has_meta(object: &str) -> bool {
+    // Hardly any has, and most of those only deeper down.
+    object.contains("\"_meta\"")
+        && serde_json::from_str::<HashMap<String, &RawValue>>(object)
+            .is_ok_and(|members| members.contains_key("_meta"))
+}
+
+fn is_empty_object(object: &str) -> bool {
+    object
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'))
+        .is_some_and(|text| text.trim_ascii().is_empty())
+}
+
+/// Puts the members of `object`, which has some, behind those of the params object that the message in `buffer` ends
+/// with. The text is copied, not parsed into values.
+fn append_members(buffer: &mut Vec<u8>, object: &RawJson) -> Result<(), Misuse> {
+    // The ends of the params object and of the envelope; the object brings one of them along.
     buffer.truncate(buffer.len().saturating_sub(2));
-    buffer.push(b',');
     let start = buffer.len();
-    buffer.extend_from_slice(members.as_bytes());
+    serde_json::to_writer(&mut *buffer, object).map_err(|_| Misuse::Unserializable)?;
+    let mut added = buffer.iter_mut().skip(start);
+    if let Some(brace) = added.next() {
+        *brace = b',';
+    }
     // A line ends a message on some transports. Outside of a string it is white space, inside it would not be JSON.
-    for byte in buffer.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
+    for byte in added.filter(|byte| matches!(byte, b'\n' | b'\r')) {
         *byte = b' ';
     }
-    buffer.extend_from_slice(b"}}");
+    buffer.push(b'}');
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -114,7 +145,8 @@ mod tests {
         let id = RequestId::Integer(7);
         let rest = rest.map(|text| RawJson::from_text(text.to_owned()).unwrap());
         let meta = meta.map(|meta| meta.as_object().unwrap().clone());
-        let params = Params { rest: rest.as_ref(), meta: meta.as_ref(), progress_token: token.then_some(&id) };
+        let params =
+            Params { rest: rest.as_ref(), meta: meta.as_ref(), progress_token: token.then_some(&id) };
         let mut buffer = b"left over".to_vec();
         request(&mut buffer, &id, "m", &params).unwrap();
         String::from_utf8(buffer).unwrap()
@@ -139,8 +171,48 @@ mod tests {
         };
         check("{}", r#"{"_meta":{"a":1,"progressToken":7}}"#);
         check(" { } ", r#"{"_meta":{"a":1,"progressToken":7}}"#);
+        check(r#" {"x":1} "#, r#"{"_meta":{"a":1,"progressToken":7},"x":1}"#);
+        check(r#"{ "x" : 1 }"#, r#"{"_meta":{"a":1,"progressToken":7}, "x" : 1 }"#);
+        check(r#"{"x":{"_meta":{}}}"#, r#"{"_meta":{"a":1,"progressToken":7},"x":{"_meta":{}}}"#);
         check(r#"{"x":"}"}"#, r#"{"_meta":{"a":1,"progressToken":7},"x":"}"}"#);
-        check("{\n\"x\":\r\n1}", r#"{"_meta":{"a":1,"progressToken":7},"x":  1}"#);
+        check("{\n\"x\":\r\n1}", r#"{"_meta":{"a":1,"progressToken":7}, "x":  1}"#);
+    }
+
+    /// protocol:J-27: two members of one name would leave it to the peer which of them counts.
+    #[test]
+    fn params_that_bring_their_own_meta_are_refused() {
+        for (text, refused) in [
+            (r#"{"_meta":{"progressToken":1}}"#, true),
+            (r#"{"a":1, "_meta" : null}"#, true),
+            (r#"{"a":{"_meta":{}}}"#, false),
+            (r#"{"a":"\"_meta\""}"#, false),
+        ] {
+            let rest = RawJson::from_text(text.to_owned()).unwrap();
+            let params = Params { rest: Some(&rest), ..Params::default() };
+            let written = request(&mut Vec::new(), &RequestId::Integer(1), "m", &params);
+            assert_eq!(written, if refused { Err(Misuse::MetaInParams) } else { Ok(()) }, "{text}");
+        }
+    }
+
+    /// Params passed on from a received message are only known to be bracketed.
+    #[test]
+    fn params_that_are_no_json_inside_are_refused() {
+        let received = r#"{"jsonrpc":"2.0","method":"m","params":{"a":nul}}"#;
+        let decoded = mcp_jsonrpc::decode(received, &mcp_jsonrpc::DecodeLimits::default()).unwrap();
+        let mcp_jsonrpc::Incoming::Single(mcp_jsonrpc::Message::Notification(notification)) = decoded else {
+            panic!("a notification")
+        };
+        let rest = notification.params.unwrap().to_owned();
+        let id = RequestId::Integer(1);
+        for token in [None, Some(&id)] {
+            let params = Params { rest: Some(&rest), meta: None, progress_token: token };
+            assert_eq!(request(&mut Vec::new(), &id, "m", &params), Err(Misuse::Unserializable));
+        }
+        assert_eq!(notification_text(&rest), Err(Misuse::Unserializable));
+    }
+
+    fn notification_text(params: &RawJson) -> Result<(), Misuse> {
+        notification(&mut Vec::new(), "m", Some(params))
     }
 
     #[test]
@@ -150,7 +222,11 @@ mod tests {
             let params = Params { rest: Some(&rest), ..Params::default() };
             let refused = request(&mut Vec::new(), &RequestId::Integer(1), "m", &params);
             assert_eq!(refused, Err(Misuse::ParamsNotAnObject), "{text}");
-            assert_eq!(notification(&mut Vec::new(), "m", Some(&rest)), Err(Misuse::ParamsNotAnObject), "{text}");
+            assert_eq!(
+                notification(&mut Vec::new(), "m", Some(&rest)),
+                Err(Misuse::ParamsNotAnObject),
+                "{text}"
+            );
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum CallError {
     Rpc(ErrorObject),
     /// No answer in time.
     Timeout {
-        /// How long the call had been given.
+        /// How long the call had been given in all, extensions by progress included.
         after: Duration,
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
@@ -48,9 +48,9 @@ impl CallError {
     /// blindly unless it is idempotent.
     pub fn outcome_unknown(&self) -> bool {
         match self {
-            Self::Cancelled { dispatched } | Self::Closed { dispatched } | Self::Timeout { dispatched, .. } => {
-                *dispatched
-            }
+            Self::Cancelled { dispatched }
+            | Self::Closed { dispatched }
+            | Self::Timeout { dispatched, .. } => *dispatched,
             Self::InvalidEnvelope(_) | Self::InvalidResult { .. } => true,
             Self::Rpc(_) | Self::UnsupportedVersion { .. } => false,
         }
@@ -79,6 +79,7 @@ impl std::error::Error for CallError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::InvalidEnvelope(error) => Some(error),
+            Self::Rpc(error) => Some(error),
             _ => None,
         }
     }
@@ -90,6 +91,8 @@ impl std::error::Error for CallError {
 pub enum Misuse {
     /// The connection was closed, by us or by the peer.
     Closed,
+    /// `_meta` belongs into [`CallOptions::meta`](crate::CallOptions::meta), not into `params`.
+    MetaInParams,
     /// `params` must be a JSON object.
     ParamsNotAnObject,
     /// `start` has not been called, or `initialize` is still under way.
@@ -108,6 +111,11 @@ pub enum Misuse {
         /// The negotiated revision.
         version: ProtocolVersion,
     },
+    /// The connection itself sends this method, where the protocol wants it.
+    Reserved {
+        /// The method that was asked for.
+        method: String,
+    },
     /// `start` was called twice.
     Started,
     /// The question is no longer open: answered, withdrawn by the server, timed out, or the connection ended.
@@ -124,20 +132,27 @@ pub enum Misuse {
     },
     /// The value does not serialise to JSON.
     Unserializable,
+    /// An answer of a kind that this question cannot have. The question is still open.
+    WrongAnswer,
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
+            Self::MetaInParams => f.write_str("_meta must not be a member of params"),
             Self::ParamsNotAnObject => f.write_str("params must be a JSON object"),
             Self::NotReady => f.write_str("the connection is not initialized yet"),
             Self::NotDeclaredByServer { method, feature } => {
-                write!(f, "{method} needs the server capability {feature:?}, which the server did not declare")
+                write!(
+                    f,
+                    "{method} needs the server capability {feature:?}, which the server did not declare"
+                )
             }
             Self::NotInRevision { method, version } => {
                 write!(f, "protocol revision {} has no method {method}", version.as_str())
             }
+            Self::Reserved { method } => write!(f, "{method} is sent by the connection itself"),
             Self::Started => f.write_str("the connection was started before"),
             Self::StaleRequest => f.write_str("the request of the server is no longer open"),
             Self::TooManyCalls { limit } => write!(f, "{limit} calls are in flight, which is the limit"),
@@ -145,6 +160,7 @@ impl fmt::Display for Misuse {
                 write!(f, "the client did not declare the capability {capability}")
             }
             Self::Unserializable => f.write_str("the value does not serialise to JSON"),
+            Self::WrongAnswer => f.write_str("the question cannot have an answer of this kind"),
         }
     }
 }
