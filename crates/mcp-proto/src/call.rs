@@ -12,6 +12,7 @@
 //! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
 //! reported as a diagnostic.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::RequestId;
@@ -22,8 +23,8 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u64);
 
-/// How long a call may take and what rides along with it.
-#[derive(Clone, Debug)]
+/// How long a call may take and what rides along with it. `Debug` shows how many members `meta` has and none of them.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct CallOptions {
     /// How long to wait for the answer. Default 60 s. Any `Duration` works; one that overflows the clock means
@@ -31,8 +32,8 @@ pub struct CallOptions {
     pub timeout: Duration,
     /// Whether each progress notification starts `timeout` anew. Default: no.
     pub reset_on_progress: bool,
-    /// The hard end, whatever progress says. Default 30 minutes. Only felt where `reset_on_progress` is set or
-    /// `timeout` is longer.
+    /// The hard end, whatever progress says. Default 30 minutes. Only felt where `reset_on_progress` is set: without
+    /// it, `timeout` alone decides.
     pub max_total: Duration,
     /// Whether to ask for progress (`_meta.progressToken`). Default: no.
     pub progress: bool,
@@ -60,6 +61,18 @@ impl CallOptions {
     }
 }
 
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("reset_on_progress", &self.reset_on_progress)
+            .field("max_total", &self.max_total)
+            .field("progress", &self.progress)
+            .field("meta_members", &self.meta.as_ref().map(Map::len))
+            .finish()
+    }
+}
+
 /// What the table of calls knows about one of them.
 #[derive(Debug)]
 pub(crate) struct CallState {
@@ -67,6 +80,7 @@ pub(crate) struct CallState {
     /// The id of the request on the wire now.
     pub(crate) wire_id: RequestId,
     pub(crate) dispatched: bool,
+    started: Instant,
     pub(crate) timeout: Duration,
     pub(crate) reset_on_progress: bool,
     pub(crate) progress: Option<LastProgress>,
@@ -94,12 +108,25 @@ impl CallState {
             kind,
             wire_id,
             dispatched: false,
+            started: now,
             timeout: options.timeout,
             reset_on_progress: options.reset_on_progress,
             progress: options.progress.then_some(LastProgress(None)),
             deadline: earliest(now.checked_add(options.timeout), hard_deadline),
             hard_deadline,
         }
+    }
+
+    /// Goes on where another request of the same call stopped: the call has no more time for asking twice.
+    pub(crate) fn continue_from(&mut self, earlier: &Self) {
+        self.started = earlier.started;
+        self.deadline = earlier.deadline;
+        self.hard_deadline = earlier.hard_deadline;
+    }
+
+    /// How long the call was given in all.
+    pub(crate) fn given(&self) -> Duration {
+        self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(self.started))
     }
 
     /// The new deadline after progress at `now`.

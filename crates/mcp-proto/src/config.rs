@@ -24,11 +24,12 @@ pub struct Config {
     /// most clients use; a package runner that downloads the server first needs it.
     pub initialize_timeout: Duration,
     /// How long a question from the server may stay open before it is answered for the user: `cancel` for an
-    /// elicitation, an error for anything else. Default 180 s.
+    /// elicitation, an error for anything else. Default 180 s, time to read and fill in a form. One that overflows the
+    /// clock means "never".
     pub server_request_timeout: Duration,
     /// Bounds on what the peer can make us hold.
     pub limits: Limits,
-    /// Bounds on a single message.
+    /// Bounds on a single message, for the driver that decodes it: the core gets messages decoded.
     pub decode: DecodeLimits,
 }
 
@@ -99,12 +100,21 @@ pub struct Limits {
     /// Requests of the server waiting for our answer. Default 64. At the limit a further request is answered with
     /// an internal error that names the limit, and nothing is shown to the user.
     pub max_server_requests: usize,
-    /// Bytes of peer text kept in a diagnostic. Default 256; longer text is cut with an ellipsis.
+    /// Bytes of params of all those requests together. Default 16 MiB: one message of the greatest default size, and
+    /// far above what forms and sampling need. At the limit as above.
+    pub max_server_request_bytes: usize,
+    /// Bytes of peer text kept in a diagnostic. Default 256, a few lines of a log; longer text is cut with an
+    /// ellipsis.
     pub max_excerpt_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_calls: 4096, max_server_requests: 64, max_excerpt_bytes: 256 }
+        Self {
+            max_calls: 4096,
+            max_server_requests: 64,
+            max_server_request_bytes: 16 * 1024 * 1024,
+            max_excerpt_bytes: 256,
+        }
     }
 }

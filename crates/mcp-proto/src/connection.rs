@@ -1,11 +1,12 @@
 //! The client side of one MCP connection as a state machine.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_jsonrpc::{InFlight, RawJson, Removed, RequestId};
-use mcp_model::{ProtocolVersion, Root};
+use mcp_jsonrpc::{InFlight, RawJson, Removed};
+use mcp_model::{ListRootsResult, ProtocolVersion, Root, methods};
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::config::Config;
@@ -31,8 +32,7 @@ use crate::transmit::{Transmit, TransmitKind};
 ///
 /// Input from the peer never fails and never panics: what is wrong with it comes out as an event. Commands are
 /// refused with [`Misuse`] and then have changed nothing. The queues are bounded by what one input can cause,
-/// because the driver drains after each.
-#[derive(Debug)]
+/// because the driver drains after each. `Debug` shows counts and the phase, never a message.
 pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: Phase,
@@ -45,6 +45,10 @@ pub struct Connection {
     next_call: u64,
     scratch: Vec<u8>,
     roots: Vec<Root>,
+    /// The server was told the roots.
+    roots_told: bool,
+    /// The roots that it was told have changed, and it could not be told yet.
+    roots_stale: bool,
 }
 
 /// What a deadline belongs to.
@@ -62,12 +66,14 @@ impl Connection {
             calls: HashMap::new(),
             wire: InFlight::with_capacity(config.limits.max_calls),
             timers: BTreeSet::new(),
-            server_requests: ServerRequests::new(config.limits.max_server_requests),
+            server_requests: ServerRequests::new(&config.limits),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             next_call: 0,
             scratch: Vec::new(),
             roots: config.roots.clone().unwrap_or_default(),
+            roots_told: false,
+            roots_stale: false,
             config,
         }
     }
@@ -104,8 +110,11 @@ impl Connection {
     }
 
     /// Sends a notification. Nothing comes back.
+    ///
+    /// The notifications that the connection sends by itself ([`Misuse::Reserved`]) are refused.
     pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
         self.ready()?;
+        gate::check_notification(method, self.config.roots.is_some())?;
         self.queue_notification(method, params, None)
     }
 
@@ -117,15 +126,18 @@ impl Connection {
         if matches!(self.phase, Phase::Closed) {
             return Err(Misuse::Closed);
         }
-        let same = |(a, b): (&Root, &Root)| a.uri == b.uri && a.name == b.name;
+        let meta = |root: &Root| root.meta.as_ref().map(|meta| meta.get().to_owned());
+        let same = |(a, b): (&Root, &Root)| a.uri == b.uri && a.name == b.name && meta(a) == meta(b);
         if roots.len() == self.roots.len() && roots.iter().zip(&self.roots).all(same) {
             return Ok(());
         }
-        self.roots = roots;
-        // Before the handshake is over nothing else may be sent; the server has not asked for the old roots either.
         if matches!(self.phase, Phase::Ready { .. }) {
-            self.queue_notification("notifications/roots/list_changed", None, None)?;
+            self.queue_notification(methods::NOTIFICATIONS_ROOTS_LIST_CHANGED, None, None)?;
+        } else {
+            // Before the handshake is over nothing else may be sent; a server that asked already is told after it.
+            self.roots_stale = self.roots_told;
         }
+        self.roots = roots;
         Ok(())
     }
 
@@ -144,20 +156,23 @@ impl Connection {
     }
 
     /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
-    /// call ended, because its own exchange failed.
+    /// call ended, because its own exchange failed. Forgetting the handshake closes the connection.
     pub fn forget(&mut self, call: CallId) {
         if let Some(state) = self.remove_call(call)
             && state.kind == CallKind::Initialize
         {
-            self.phase = Phase::Closed;
+            self.handle_closed();
         }
     }
 
     /// The driver hands the request of this call to the transport now: from here on its outcome can be unknown.
-    pub fn handle_dispatched(&mut self, call: CallId) {
-        if let Some(state) = self.calls.get_mut(&call) {
-            state.dispatched = true;
-        }
+    ///
+    /// Returns whether the call is still open. A request whose call has ended must not be sent any more: nobody would
+    /// wait for its answer, and the server would never be told that it was given up.
+    pub fn handle_dispatched(&mut self, call: CallId) -> bool {
+        let Some(state) = self.calls.get_mut(&call) else { return false };
+        state.dispatched = true;
+        true
     }
 
     /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
@@ -169,12 +184,18 @@ impl Connection {
             self.phase = Phase::Ready { server };
             self.events.push_back(Event::Ready);
         }
+        if std::mem::take(&mut self.roots_stale) {
+            let told = self.queue_notification(methods::NOTIFICATIONS_ROOTS_LIST_CHANGED, None, None);
+            debug_assert!(told.is_ok(), "a notification without params serialises");
+        }
     }
 
-    /// The transport ended, or the application closes: every call ends, every question of the server is withdrawn.
+    /// The transport ended, or the application closes: every call ends, every question of the server is withdrawn,
+    /// and what was queued is not sent any more. Closing twice is harmless.
     pub fn handle_closed(&mut self) {
         self.phase = Phase::Closed;
         self.transmits.clear();
+        self.scratch = Vec::new();
         let mut calls: Vec<CallId> = self.calls.keys().copied().collect();
         calls.sort_unstable();
         for call in calls {
@@ -189,7 +210,7 @@ impl Connection {
         self.timers.clear();
     }
 
-    /// Time has passed. Calling it early is harmless.
+    /// Time has passed. Calling it early is harmless; so is a `now` that lies before an earlier one.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(at, timer)) = self.timers.first()
             && at <= now
@@ -280,7 +301,11 @@ impl Connection {
             return Err(Misuse::TooManyCalls { limit: self.wire.capacity() });
         };
         let state = CallState::new(kind, wire_id.clone(), now, options);
-        let params = Params { rest: params, meta: options.meta.as_ref(), progress_token: options.progress.then_some(&wire_id) };
+        let params = Params {
+            rest: params,
+            meta: options.meta.as_ref(),
+            progress_token: options.progress.then_some(&wire_id),
+        };
         if let Err(refused) = envelope::request(&mut self.scratch, &wire_id, method, &params) {
             self.wire.remove(&wire_id);
             return Err(refused);
@@ -306,13 +331,26 @@ impl Connection {
 
     /// Queues the message that lies in the scratch buffer.
     pub(crate) fn queue(&mut self, kind: TransmitKind, owner: Option<CallId>) {
-        let message = Bytes::copy_from_slice(&self.scratch);
+        let message = if self.scratch.len() <= MAX_KEPT_SCRATCH {
+            Bytes::copy_from_slice(&self.scratch)
+        } else {
+            // Cheaper than copying, and one large message does not stay in memory for good.
+            Bytes::from(std::mem::take(&mut self.scratch))
+        };
         let protocol_version = self.phase.server().map(|server| server.protocol_version);
         self.transmits.push_back(Transmit { message, kind, owner, protocol_version });
     }
 
     pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
         &mut self.scratch
+    }
+
+    /// The roots as the negotiated revision writes them, for the server that asks.
+    pub(crate) fn tell_roots(&mut self) -> ListRootsResult {
+        self.roots_told = true;
+        self.roots_stale = false;
+        let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
+        ListRootsResult::new(self.roots.clone()).for_version(version)
     }
 
     pub(crate) fn push_event(&mut self, event: Event) {
@@ -335,26 +373,33 @@ impl Connection {
         }
     }
 
-    /// Takes a call out of every table. The caller ends it.
+    /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
         let state = self.calls.remove(&call)?;
         let removed = self.wire.remove(&state.wire_id);
         debug_assert!(matches!(removed, Removed::Found(_)), "a call owns its id in the table");
         self.disarm(state.deadline, Timer::Call(call));
+        if !state.dispatched {
+            self.transmits.retain(|transmit| match &transmit.kind {
+                TransmitKind::Request { id, .. } => *id != state.wire_id,
+                _ => true,
+            });
+        }
         Some(state)
     }
 
-    /// Reports the end of a call that is out of the tables already.
+    /// Reports the end of a call that is out of the tables already. A handshake that fails closes the connection.
     pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
-        if state.kind == CallKind::Initialize && outcome.is_err() {
-            self.phase = Phase::Closed;
-        }
+        let closes = state.kind == CallKind::Initialize && outcome.is_err();
         self.events.push_back(Event::CallEnded { call, outcome });
+        if closes {
+            self.handle_closed();
+        }
     }
 
     fn time_out_call(&mut self, call: CallId) {
         let Some(state) = self.remove_call(call) else { return };
-        let error = CallError::Timeout { after: state.timeout, dispatched: state.dispatched };
+        let error = CallError::Timeout { after: state.given(), dispatched: state.dispatched };
         self.withdraw(&state, Some("the client's timeout passed"));
         self.end_call(call, &state, Err(error));
     }
@@ -362,19 +407,29 @@ impl Connection {
     /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
     fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
         // A request that never left must not be mentioned, and `initialize` must never be cancelled.
-        self.drop_queued(&state.wire_id);
-        if !state.dispatched || state.kind == CallKind::Initialize || !matches!(self.phase, Phase::Ready { .. }) {
+        if !state.dispatched
+            || state.kind == CallKind::Initialize
+            || !matches!(self.phase, Phase::Ready { .. })
+        {
             return;
         }
         if envelope::cancelled(&mut self.scratch, &state.wire_id, reason).is_ok() {
             self.queue(TransmitKind::Notification, None);
         }
     }
+}
 
-    fn drop_queued(&mut self, wire_id: &RequestId) {
-        self.transmits.retain(|transmit| match &transmit.kind {
-            TransmitKind::Request { id, .. } => id != wire_id,
-            _ => true,
-        });
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("phase", &self.phase.name())
+            .field("calls", &self.calls.len())
+            .field("server_requests", &self.server_requests.len())
+            .field("transmits", &self.transmits.len())
+            .field("events", &self.events.len())
+            .finish_non_exhaustive()
     }
 }
+
+/// Messages up to this many bytes are copied out of the scratch buffer, which is kept for the next one.
+const MAX_KEPT_SCRATCH: usize = 64 * 1024;

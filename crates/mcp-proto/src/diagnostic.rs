@@ -47,6 +47,10 @@ pub enum DiagnosticKind {
     RepeatedCursor,
     /// A question with the id of one that is still open.
     RepeatedServerRequest,
+    /// The server's sampling request was refused with an error.
+    SamplingRequestInvalid,
+    /// An application's answer that was no JSON; an error was sent instead.
+    ServerRequestAnswerInvalid,
     /// The server has asked more at once than the limit allows.
     ServerRequestLimit,
     /// A question of the server timed out and was answered for the user.
@@ -76,6 +80,8 @@ impl DiagnosticKind {
             Self::ProgressIgnored => "progress_ignored",
             Self::RepeatedCursor => "repeated_cursor",
             Self::RepeatedServerRequest => "repeated_server_request",
+            Self::SamplingRequestInvalid => "sampling_request_invalid",
+            Self::ServerRequestAnswerInvalid => "server_request_answer_invalid",
             Self::ServerRequestLimit => "server_request_limit",
             Self::ServerRequestTimeout => "server_request_timeout",
             Self::TooManyPages => "too_many_pages",
@@ -87,8 +93,9 @@ impl DiagnosticKind {
     }
 }
 
-/// Text of the peer made safe to show: at most `max_bytes`, control characters (and the bidirectional overrides that
-/// reorder what follows) escaped.
+/// Text of the peer made safe to show: at most `max_bytes` of it, control characters, line separators and invisible
+/// format characters (which reorder or hide what follows) escaped. An escape is up to eight times as long as what it
+/// stands for.
 pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
     let mut shown = String::new();
     for (at, c) in text.char_indices() {
@@ -96,14 +103,20 @@ pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
             shown.push('…');
             break;
         }
-        let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if c.is_control() || reorders {
+        if c.is_control() || is_format(c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
         }
     }
     shown
+}
+
+fn is_format(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    )
 }
 
 #[cfg(test)]
@@ -116,5 +129,8 @@ mod tests {
         assert_eq!(excerpt("ééé", 4), "éé…");
         assert_eq!(excerpt("a\u{1b}[31m", 10), "a\\u{1b}[31m");
         assert_eq!(excerpt("a\u{202e}b", 10), "a\\u{202e}b");
+        assert_eq!(excerpt("a\u{2028}b\u{200b}", 10), "a\\u{2028}b\\u{200b}");
+        assert_eq!(excerpt("a", 0), "…");
+        assert_eq!(excerpt("", 0), "");
     }
 }

@@ -12,6 +12,9 @@ pub(crate) fn check(
     version: ProtocolVersion,
     capabilities: &ServerCapabilities,
 ) -> Result<(), Misuse> {
+    if method == methods::INITIALIZE {
+        return Err(Misuse::Reserved { method: method.to_owned() });
+    }
     if !exists(method, version) {
         return Err(Misuse::NotInRevision { method: method.to_owned(), version });
     }
@@ -23,21 +26,32 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the revision has this method for clients. What only servers send, and the handshake itself, is not for
-/// the application to send.
+/// Whether the application may send this notification.
+pub(crate) fn check_notification(method: &str, offers_roots: bool) -> Result<(), Misuse> {
+    match method {
+        methods::NOTIFICATIONS_INITIALIZED | methods::NOTIFICATIONS_CANCELLED => {
+            Err(Misuse::Reserved { method: method.to_owned() })
+        }
+        methods::NOTIFICATIONS_ROOTS_LIST_CHANGED if !offers_roots => {
+            Err(Misuse::NotDeclaredByClient { capability: "roots" })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the revision has this method as a request of clients. What only servers ask is not for the application to
+/// ask.
 fn exists(method: &str, version: ProtocolVersion) -> bool {
     use ProtocolVersion as V;
     match method {
-        methods::INITIALIZE
-        | methods::ROOTS_LIST
-        | methods::SAMPLING_CREATE_MESSAGE
-        | methods::ELICITATION_CREATE
-        | methods::NOTIFICATIONS_INITIALIZED => false,
+        methods::ROOTS_LIST | methods::SAMPLING_CREATE_MESSAGE | methods::ELICITATION_CREATE => false,
         methods::PING
         | methods::LOGGING_SET_LEVEL
         | methods::RESOURCES_SUBSCRIBE
         | methods::RESOURCES_UNSUBSCRIBE => version.is_legacy(),
-        methods::SERVER_DISCOVER | methods::SUBSCRIPTIONS_LISTEN | methods::TASKS_UPDATE => version.is_modern(),
+        methods::SERVER_DISCOVER | methods::SUBSCRIPTIONS_LISTEN | methods::TASKS_UPDATE => {
+            version.is_modern()
+        }
         methods::TASKS_RESULT | methods::TASKS_LIST => version == V::V2025_11_25,
         methods::TASKS_GET | methods::TASKS_CANCEL => version >= V::V2025_11_25,
         _ => true,
@@ -56,22 +70,22 @@ mod tests {
     /// protocol:L-09, protocol:L-13, seed:E17
     #[test]
     fn a_method_needs_the_capability_the_server_declared() {
-        let check = |method: &str, capabilities: &str, missing: Option<ServerFeature>| {
+        let case = |method: &str, capabilities: &str, missing: Option<ServerFeature>| {
             let expected = match missing {
                 None => Ok(()),
                 Some(feature) => Err(Misuse::NotDeclaredByServer { method: method.to_owned(), feature }),
             };
-            assert_eq!(super::check(method, V::V2025_11_25, &declared(capabilities)), expected, "{method}");
+            assert_eq!(check(method, V::V2025_11_25, &declared(capabilities)), expected, "{method}");
         };
-        check("tools/list", r#"{"tools":{}}"#, None);
-        check("tools/call", "{}", Some(ServerFeature::Tools));
-        check("resources/list", r#"{"tools":{}}"#, Some(ServerFeature::Resources));
-        check("resources/subscribe", r#"{"resources":{}}"#, Some(ServerFeature::ResourcesSubscribe));
-        check("resources/subscribe", r#"{"resources":{"subscribe":true}}"#, None);
-        check("prompts/get", "{}", Some(ServerFeature::Prompts));
-        check("logging/setLevel", "{}", Some(ServerFeature::Logging));
-        check("completion/complete", "{}", Some(ServerFeature::Completions));
-        check("ping", "{}", None);
+        case("tools/list", r#"{"tools":{}}"#, None);
+        case("tools/call", "{}", Some(ServerFeature::Tools));
+        case("resources/list", r#"{"tools":{}}"#, Some(ServerFeature::Resources));
+        case("resources/subscribe", r#"{"resources":{}}"#, Some(ServerFeature::ResourcesSubscribe));
+        case("resources/subscribe", r#"{"resources":{"subscribe":true}}"#, None);
+        case("prompts/get", "{}", Some(ServerFeature::Prompts));
+        case("logging/setLevel", "{}", Some(ServerFeature::Logging));
+        case("completion/complete", "{}", Some(ServerFeature::Completions));
+        case("ping", "{}", None);
     }
 
     /// protocol:L-14
@@ -91,9 +105,25 @@ mod tests {
         lacks("logging/setLevel", V::V2026_07_28);
         lacks("server/discover", V::V2025_11_25);
         lacks("tasks/list", V::V2025_06_18);
-        lacks("initialize", V::V2025_11_25);
         lacks("sampling/createMessage", V::V2025_11_25);
         assert_eq!(check("tasks/list", V::V2025_11_25, &all), Ok(()));
         assert_eq!(check("vendor/thing", V::V2025_11_25, &all), Ok(()));
+    }
+
+    /// protocol:L-05, protocol:C-01
+    #[test]
+    fn what_the_connection_sends_by_itself_is_refused() {
+        let reserved = |method: &str| Err(Misuse::Reserved { method: method.to_owned() });
+        assert_eq!(check("initialize", V::V2025_11_25, &declared("{}")), reserved("initialize"));
+        for method in ["notifications/initialized", "notifications/cancelled"] {
+            assert_eq!(check_notification(method, true), reserved(method));
+        }
+        let changed = "notifications/roots/list_changed";
+        assert_eq!(
+            check_notification(changed, false),
+            Err(Misuse::NotDeclaredByClient { capability: "roots" })
+        );
+        assert_eq!(check_notification(changed, true), Ok(()));
+        assert_eq!(check_notification("notifications/vendor", false), Ok(()));
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use mcp_jsonrpc::{DecodeError, ErrorResponse, Incoming, Message, Notification, RawRef, Removed, RequestId, Response};
+use mcp_jsonrpc::{
+    DecodeError, ErrorResponse, Incoming, Message, Notification, RawRef, Removed, RequestId, Response, Shape,
+};
 use mcp_model::{CancelledNotificationParams, ProgressToken, ProtocolVersion};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -42,35 +44,68 @@ impl Connection {
         }
     }
 
-    /// Something arrived that is no JSON-RPC message. `text` is a piece of it, for people. If it names a call of
-    /// ours, that call fails, because its answer is lost; everything else goes on.
+    /// Something arrived that is no JSON-RPC message. `text` is a piece of it, for people. If it was meant as the answer
+    /// to a call of ours, that call fails, because its answer is lost; everything else goes on.
     pub fn handle_invalid(&mut self, error: &DecodeError, text: &str) {
-        let shown = excerpt(text, self.config.limits.max_excerpt_bytes);
-        self.diagnose(DiagnosticKind::InvalidMessage, format!("{error}: {shown}"));
-        let answered = error.id().and_then(|id| self.wire.get(id)).copied();
-        if let Some(call) = answered
+        if matches!(self.phase, Phase::Closed | Phase::Idle) {
+            return;
+        }
+        let mut message = error.to_string();
+        if !text.is_empty() {
+            message.push_str(": ");
+            message.push_str(&excerpt(text, self.config.limits.max_excerpt_bytes));
+        }
+        self.diagnose(DiagnosticKind::InvalidMessage, message);
+        // Only an answer names a call of ours: the ids of the server's own requests are its own.
+        if error.shape() == Shape::Response
+            && let Some(call) = error.id().and_then(|id| self.wire.get(id)).copied()
             && let Some(state) = self.remove_call(call)
         {
             self.end_call(call, &state, Err(CallError::InvalidEnvelope(error.clone())));
         }
     }
 
-    /// A message over the transport's size limit was skipped.
+    /// A message over the transport's size limit was skipped. Nothing in it was read, so a call that it answered ends
+    /// by its deadline.
     pub fn handle_oversized(&mut self, bytes: u64) {
+        if matches!(self.phase, Phase::Closed | Phase::Idle) {
+            return;
+        }
         self.diagnose(DiagnosticKind::OversizedMessage, format!("a message of {bytes} bytes was skipped"));
     }
 
     fn handle_batch(&mut self, now: Instant, origin: Origin, items: Vec<Result<Message<'_>, DecodeError>>) {
         let negotiated = self.server().map(|server| server.protocol_version);
         if negotiated != Some(ProtocolVersion::V2025_03_26) {
-            let count = items.len();
-            self.diagnose(DiagnosticKind::UnexpectedBatch, format!("a batch of {count} messages was ignored"));
-            return;
+            return self.refuse_batch(items);
         }
         for item in items {
             match item {
                 Ok(message) => self.handle_message(now, origin, message),
                 Err(error) => self.handle_invalid(&error, ""),
+            }
+        }
+    }
+
+    /// The revision has no batches, so nothing in one is served. A call that one answers would wait in vain: it ends now.
+    fn refuse_batch(&mut self, items: Vec<Result<Message<'_>, DecodeError>>) {
+        if matches!(self.phase, Phase::Closed | Phase::Idle) {
+            return;
+        }
+        let count = items.len();
+        self.diagnose(DiagnosticKind::UnexpectedBatch, format!("a batch of {count} messages was ignored"));
+        for message in items.into_iter().flatten() {
+            let answered = match &message {
+                Message::Response(response) => Some(&response.id),
+                Message::Error(response) => response.id.as_ref(),
+                Message::Request(_) | Message::Notification(_) => None,
+            };
+            if let Some(call) = answered.and_then(|id| self.wire.get(id)).copied()
+                && let Some(state) = self.remove_call(call)
+            {
+                let reason =
+                    "the answer came in a batch, which the protocol revision does not have".to_owned();
+                self.end_call(call, &state, Err(CallError::InvalidResult { reason }));
             }
         }
     }
@@ -107,14 +142,18 @@ impl Connection {
             (None, Origin::Exchange(call)) if self.calls.contains_key(&call) => Some(call),
             (None, _) => {
                 let code = response.error.code.get();
-                self.diagnose(DiagnosticKind::UnknownResponse, format!("error {code} without an id"));
+                let shown = excerpt(&response.error.message, self.config.limits.max_excerpt_bytes);
+                self.diagnose(
+                    DiagnosticKind::UnknownResponse,
+                    format!("error {code} without an id: {shown}"),
+                );
                 None
             }
         };
         let Some(call) = call else { return };
         let error = response.error.to_owned();
         let Some(state) = self.remove_call(call) else { return };
-        if state.kind == CallKind::Initialize && self.renegotiate(now, call, &error) {
+        if state.kind == CallKind::Initialize && self.renegotiate(now, call, &state, &error) {
             return;
         }
         self.end_call(call, &state, Err(CallError::Rpc(error)));
@@ -127,6 +166,11 @@ impl Connection {
         }
         let (kind, what) = match self.wire.remove(id) {
             Removed::Late => (DiagnosticKind::LateResponse, "an answer to a call that had ended"),
+            // Ids of different types differ. It is still no answer, but whoever looks for its cause is told.
+            _ if self.wire.spelled_by(id).is_some() => (
+                DiagnosticKind::UnknownResponse,
+                "an answer whose id is a string where the call's is a number",
+            ),
             _ => (DiagnosticKind::UnknownResponse, "an answer to nothing that was asked"),
         };
         let id = excerpt(&id.to_string(), self.config.limits.max_excerpt_bytes);
@@ -153,7 +197,9 @@ impl Connection {
             }
             "notifications/tools/list_changed" => self.push_event(Event::ListChanged(ListKind::Tools)),
             "notifications/prompts/list_changed" => self.push_event(Event::ListChanged(ListKind::Prompts)),
-            "notifications/resources/list_changed" => self.push_event(Event::ListChanged(ListKind::Resources)),
+            "notifications/resources/list_changed" => {
+                self.push_event(Event::ListChanged(ListKind::Resources))
+            }
             "notifications/resources/updated" => {
                 #[derive(Deserialize)]
                 struct Updated {
@@ -183,14 +229,18 @@ impl Connection {
 
     fn handle_progress(&mut self, now: Instant, params: Option<RawRef<'_>>) {
         let method = "notifications/progress";
-        let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else { return };
+        let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else {
+            return;
+        };
         let call = self.wire.get(&token_id(&progress.progress_token)).copied();
         let Some(call) = call else {
             return self.diagnose(DiagnosticKind::ProgressIgnored, "no call in flight asked for it");
         };
         let Some(state) = self.calls.get_mut(&call) else { return };
         match &mut state.progress {
-            None => return self.diagnose(DiagnosticKind::ProgressIgnored, "the call did not ask for progress"),
+            None => {
+                return self.diagnose(DiagnosticKind::ProgressIgnored, "the call did not ask for progress");
+            }
             Some(LastProgress(Some(last))) if progress.progress <= *last => {
                 return self.diagnose(DiagnosticKind::ProgressIgnored, "the value does not increase");
             }

@@ -3,14 +3,12 @@
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
-use mcp_model::{
-    Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities,
-};
+use mcp_model::{Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{CallId, CallKind, CallOptions};
-use crate::connection::Connection;
+use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::connection::{Connection, Timer};
 use crate::diagnostic::excerpt;
 use crate::error::{CallError, Misuse};
 use crate::phase::{Phase, ServerFacts};
@@ -26,15 +24,22 @@ impl Connection {
         version: ProtocolVersion,
     ) -> Result<(), Misuse> {
         // The type cuts capabilities and names to what the revision defines.
-        let params =
-            InitializeRequestParams::new(version, self.config.capabilities(), self.config.client_info.clone());
+        let params = InitializeRequestParams::new(
+            version,
+            self.config.capabilities(),
+            self.config.client_info.clone(),
+        );
         let params = RawJson::from_serialize(&params).map_err(|_| Misuse::Unserializable)?;
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
         self.send_request(now, call, "initialize", Some(&params), CallKind::Initialize, &options)
     }
 
     /// The server accepted `initialize`.
-    pub(crate) fn handle_initialize_result(&mut self, call: CallId, result: RawRef<'_>) -> Result<RawJson, CallError> {
+    pub(crate) fn handle_initialize_result(
+        &mut self,
+        call: CallId,
+        result: RawRef<'_>,
+    ) -> Result<RawJson, CallError> {
         let server = read_result(result)?;
         let raw = server.raw.clone();
         self.phase = Phase::Confirming { server: Box::new(server) };
@@ -47,13 +52,25 @@ impl Connection {
 
     /// The server refused `initialize`. If it named revisions and we speak one of them, the same call asks once
     /// more; the answer is whether it does.
-    pub(crate) fn renegotiate(&mut self, now: Instant, call: CallId, error: &ErrorObject) -> bool {
+    pub(crate) fn renegotiate(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        refused: &CallState,
+        error: &ErrorObject,
+    ) -> bool {
         let Phase::Initializing { renegotiated: false } = self.phase else { return false };
         let Some(version) = version_offered_by_refusal(error) else { return false };
         if self.send_initialize(now, call, version).is_err() {
             return false;
         }
         self.phase = Phase::Initializing { renegotiated: true };
+        if let Some(state) = self.calls.get_mut(&call) {
+            let fresh = state.deadline;
+            state.continue_from(refused);
+            self.disarm(fresh, Timer::Call(call));
+            self.arm(refused.deadline, Timer::Call(call));
+        }
         true
     }
 }
@@ -89,12 +106,15 @@ fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> {
         instructions: Option<&'a RawValue>,
     }
     let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
-    let raw: Raw<'_> = result.parse().map_err(|_| invalid("the initialize result has no readable protocolVersion"))?;
+    let raw: Raw<'_> =
+        result.parse().map_err(|_| invalid("the initialize result has no readable protocolVersion"))?;
     let protocol_version = match raw.protocol_version.parse::<ProtocolVersion>() {
         // A modern revision is not reached by `initialize`: a server that answers one breaks its own rules.
         Ok(version) if version.is_legacy() => version,
         _ => {
-            return Err(CallError::UnsupportedVersion { server: excerpt(&raw.protocol_version, MAX_SHOWN_VERSION) });
+            return Err(CallError::UnsupportedVersion {
+                server: excerpt(&raw.protocol_version, MAX_SHOWN_VERSION),
+            });
         }
     };
     let capabilities = match raw.capabilities {

@@ -40,6 +40,17 @@ pub struct ServerFacts {
 }
 
 impl Phase {
+    /// For logs.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Initializing { .. } => "initializing",
+            Self::Confirming { .. } => "confirming",
+            Self::Ready { .. } => "ready",
+            Self::Closed => "closed",
+        }
+    }
+
     pub(crate) fn server(&self) -> Option<&ServerFacts> {
         match self {
             Self::Confirming { server } | Self::Ready { server } => Some(server),

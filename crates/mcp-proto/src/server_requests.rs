@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use mcp_elicitation::{ElicitRequest, ElicitResult, Revision};
-use mcp_jsonrpc::{ErrorCode, ErrorObject, RawRef, RequestId, encode};
-use mcp_model::ProtocolVersion;
-use serde::Serialize;
+use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
+use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef, RequestId, encode};
+use mcp_model::{EmptyResult, ProtocolVersion, methods};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
+use crate::config::{ElicitationSupport, Limits};
 use crate::connection::{Connection, Timer};
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::Misuse;
@@ -22,19 +24,37 @@ pub(crate) struct ServerRequests {
     /// Finds the question that the server withdraws, and refuses an id that is in use.
     by_wire_id: HashMap<RequestId, ServerRequestId>,
     capacity: usize,
+    capacity_bytes: usize,
+    /// Params of the open questions.
+    bytes: usize,
     next: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Open {
     wire_id: RequestId,
-    input: InputRequest,
+    asked: Asked,
+    bytes: usize,
     deadline: Option<Instant>,
 }
 
+/// What an answer is checked against.
+#[derive(Debug)]
+enum Asked {
+    Elicit(ElicitRequest),
+    CreateMessage,
+}
+
 impl ServerRequests {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { open: HashMap::new(), by_wire_id: HashMap::new(), capacity, next: 0 }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            open: HashMap::new(),
+            by_wire_id: HashMap::new(),
+            capacity: limits.max_server_requests,
+            capacity_bytes: limits.max_server_request_bytes,
+            bytes: 0,
+            next: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -44,12 +64,24 @@ impl ServerRequests {
     fn remove(&mut self, id: ServerRequestId) -> Option<Open> {
         let open = self.open.remove(&id)?;
         self.by_wire_id.remove(&open.wire_id);
+        self.bytes = self.bytes.saturating_sub(open.bytes);
         Some(open)
+    }
+
+    /// Which limit another question with so many bytes of params would exceed, as the server is told.
+    fn refusal(&self, bytes: usize) -> Option<String> {
+        let Self { capacity, capacity_bytes, .. } = self;
+        if self.open.len() >= *capacity {
+            return Some(format!("the client answers at most {capacity} requests at once"));
+        }
+        (self.bytes.saturating_add(bytes) > *capacity_bytes)
+            .then(|| format!("the client keeps at most {capacity_bytes} bytes of unanswered requests"))
     }
 
     /// Forgets every question, oldest first.
     pub(crate) fn drain(&mut self) -> Vec<ServerRequestId> {
         self.by_wire_id.clear();
+        self.bytes = 0;
         let mut ids: Vec<_> = self.open.drain().map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids
@@ -57,8 +89,13 @@ impl ServerRequests {
 }
 
 impl Connection {
-    /// Answers a question of the server. Refused if it is no longer open.
+    /// Answers a question of the server. Refused if it is no longer open, or if the answer is of a kind that the
+    /// question cannot have; then it stays open.
     pub fn answer(&mut self, request: ServerRequestId, answer: Answer) -> Result<(), Misuse> {
+        let open = self.server_requests.open.get(&request).ok_or(Misuse::StaleRequest)?;
+        if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage)) {
+            return Err(Misuse::WrongAnswer);
+        }
         let open = self.server_requests.remove(request).ok_or(Misuse::StaleRequest)?;
         self.disarm(open.deadline, Timer::ServerRequest(request));
         self.send_answer(&open, answer);
@@ -83,29 +120,33 @@ impl Connection {
         method: &str,
         params: Option<RawRef<'_>>,
     ) {
+        if self.server_requests.by_wire_id.contains_key(&id) {
+            // A resumed stream may replay a question. Showing it again would start an action twice; the one answer
+            // serves both copies. A server that gives the id of an open question to another one can only confuse
+            // itself, and two answers under one id would help it to.
+            return self
+                .diagnose(DiagnosticKind::RepeatedServerRequest, format!("request {id} is open already"));
+        }
         match method {
             // Answered at any time, also during the handshake (ping, "Behavior Requirements").
-            "ping" => self.respond(&id, &Empty {}),
-            "roots/list" if self.config.roots.is_some() => {
-                #[derive(Serialize)]
-                struct Roots<'a> {
-                    roots: &'a [mcp_model::Root],
-                }
-                let roots = self.roots().to_vec();
-                self.respond(&id, &Roots { roots: &roots });
+            methods::PING => self.respond(&id, &EmptyResult::default()),
+            methods::ROOTS_LIST if self.config.roots.is_some() => {
+                let roots = self.tell_roots();
+                self.respond(&id, &roots);
             }
-            "elicitation/create" if self.config.elicitation.any() => match self.read_elicitation(params) {
+            methods::ELICITATION_CREATE if self.serves_elicitation() => match self.read_elicitation(params) {
                 Ok(request) => self.open_request(now, related_call, id, InputRequest::Elicit(request)),
                 Err(refusal) => {
                     self.diagnose(DiagnosticKind::ElicitationRequestInvalid, refusal.message.clone());
                     self.respond_error(&id, &refusal);
                 }
             },
-            "sampling/createMessage" if self.config.sampling => match params {
-                Some(params) => {
-                    self.open_request(now, related_call, id, InputRequest::CreateMessage(params.to_owned()));
+            methods::SAMPLING_CREATE_MESSAGE if self.config.sampling => match self.read_sampling(params) {
+                Ok(params) => self.open_request(now, related_call, id, InputRequest::CreateMessage(params)),
+                Err(refusal) => {
+                    self.diagnose(DiagnosticKind::SamplingRequestInvalid, refusal.message.clone());
+                    self.respond_error(&id, &refusal);
                 }
-                None => self.respond_error(&id, &ErrorObject::new(ErrorCode::INVALID_PARAMS, "params are missing")),
             },
             _ => {
                 let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
@@ -116,24 +157,60 @@ impl Connection {
         }
     }
 
+    /// Whether `elicitation/create` is a method of this connection: the application serves it, and the revision, once
+    /// there is one, has it.
+    fn serves_elicitation(&self) -> bool {
+        let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
+        self.config.elicitation.any() && version >= ProtocolVersion::V2025_06_18
+    }
+
+    /// What every question that waits for a person needs: a revision that was settled, and params.
+    fn read_params<'a>(
+        &self,
+        params: Option<RawRef<'a>>,
+    ) -> Result<(ProtocolVersion, RawRef<'a>), ErrorObject> {
+        let refuse = |code, message: &str| ErrorObject::new(code, message);
+        let server = self.server().ok_or_else(|| {
+            refuse(ErrorCode::INVALID_REQUEST, "the client answers this only after the result of initialize")
+        })?;
+        let params = params.ok_or_else(|| refuse(ErrorCode::INVALID_PARAMS, "params are missing"))?;
+        Ok((server.protocol_version, params))
+    }
+
     /// Parses and gates an elicitation; the error is what goes on the wire.
     fn read_elicitation(&self, params: Option<RawRef<'_>>) -> Result<ElicitRequest, ErrorObject> {
+        let (version, params) = self.read_params(params)?;
+        let revision = match version {
+            ProtocolVersion::V2025_06_18 => Revision::V2025_06_18,
+            _ => Revision::V2025_11_25,
+        };
+        let ElicitationSupport { form, url } = self.config.elicitation;
+        let mut modes = Modes::BOTH;
+        (modes.form, modes.url) = (form, url);
+        ElicitRequest::parse_with(params.as_str(), &RequestRules::new(revision).modes(modes))
+            .map_err(|error| ErrorObject::new(ErrorCode::new(error.wire_code()), error.wire_message()))
+    }
+
+    /// Checks the outermost shape of a sampling request; the error is what goes on the wire.
+    fn read_sampling(&self, params: Option<RawRef<'_>>) -> Result<RawJson, ErrorObject> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Tools {
+            tools: Option<IgnoredAny>,
+            tool_choice: Option<IgnoredAny>,
+        }
+        let (version, params) = self.read_params(params)?;
         let invalid = |message: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, message);
-        let revision = match self.server().map(|server| server.protocol_version) {
-            Some(ProtocolVersion::V2025_06_18) => Revision::V2025_06_18,
-            Some(ProtocolVersion::V2025_11_25) => Revision::V2025_11_25,
-            Some(_) => return Err(invalid("the negotiated protocol revision has no elicitation")),
-            None => return Err(invalid("elicitation before the handshake is complete")),
-        };
-        let params = params.ok_or_else(|| invalid("params are missing"))?;
-        let request = ElicitRequest::parse(params.as_str(), revision)
-            .map_err(|error| ErrorObject::new(ErrorCode::new(error.wire_code()), error.wire_message()))?;
-        let served = match &request {
-            ElicitRequest::Form(_) => self.config.elicitation.form,
-            ElicitRequest::Url(_) => self.config.elicitation.url,
-            _ => false,
-        };
-        if served { Ok(request) } else { Err(invalid("this elicitation mode was not declared by the client")) }
+        if !params.as_str().starts_with('{') {
+            return Err(invalid("params are no object"));
+        }
+        let read: Tools = params.parse().map_err(|_| invalid("params are not readable"))?;
+        // Sampling with tools is a capability of its own, which this client does not declare; an earlier revision does
+        // not know these members.
+        if version >= ProtocolVersion::V2025_11_25 && (read.tools.is_some() || read.tool_choice.is_some()) {
+            return Err(invalid("this client did not declare sampling with tools"));
+        }
+        Ok(params.to_owned())
     }
 
     fn open_request(
@@ -143,27 +220,21 @@ impl Connection {
         wire_id: RequestId,
         input: InputRequest,
     ) {
-        if self.server_requests.by_wire_id.contains_key(&wire_id) {
-            // A resumed stream may replay a question. Showing it again would start an action twice; the one answer
-            // serves both copies.
-            self.diagnose(DiagnosticKind::RepeatedServerRequest, format!("request {wire_id} is open already"));
-            return;
-        }
-        if self.server_requests.len() >= self.server_requests.capacity {
-            let limit = self.server_requests.capacity;
-            self.diagnose(DiagnosticKind::ServerRequestLimit, format!("{limit} requests of the server are open"));
-            let message = format!("the client answers at most {limit} requests at once");
-            self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, message));
-            return;
+        let (asked, bytes) = match &input {
+            InputRequest::Elicit(request) => (Asked::Elicit(request.clone()), request.raw().get().len()),
+            InputRequest::CreateMessage(params) => (Asked::CreateMessage, params.as_str().len()),
+        };
+        if let Some(refusal) = self.server_requests.refusal(bytes) {
+            self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
+            return self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal));
         }
         let id = ServerRequestId(self.server_requests.next);
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
         self.arm(deadline, Timer::ServerRequest(id));
         self.server_requests.by_wire_id.insert(wire_id.clone(), id);
-        self.server_requests
-            .open
-            .insert(id, Open { wire_id: wire_id.clone(), input: input.clone(), deadline });
+        self.server_requests.bytes += bytes;
+        self.server_requests.open.insert(id, Open { wire_id: wire_id.clone(), asked, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, input }));
     }
 
@@ -183,40 +254,58 @@ impl Connection {
             DiagnosticKind::ServerRequestTimeout,
             format!("request {} was not answered within {waited} ms", open.wire_id),
         );
-        let answer = match open.input {
-            InputRequest::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
-            InputRequest::CreateMessage(_) => {
-                Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client did not answer in time"))
-            }
+        let answer = match open.asked {
+            Asked::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
+            Asked::CreateMessage => Answer::Error(ErrorObject::new(
+                ErrorCode::INTERNAL_ERROR,
+                "the client did not answer in time",
+            )),
         };
         self.send_answer(&open, answer);
         self.push_event(Event::ServerRequestEnded { request, reason: EndReason::TimedOut });
     }
 
     fn send_answer(&mut self, open: &Open, answer: Answer) {
-        match (answer, &open.input) {
-            (Answer::Elicit(result), InputRequest::Elicit(request)) => {
-                let checked = match request.check(result) {
-                    Ok(checked) => checked,
-                    Err(error) => {
-                        self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, error.to_string());
-                        ElicitResult::cancel()
-                    }
-                };
-                self.respond(&open.wire_id, &checked);
-            }
-            (Answer::Elicit(result), _) => self.respond(&open.wire_id, &result),
-            (Answer::Result(result), _) => self.respond(&open.wire_id, &result),
+        match (answer, &open.asked) {
             (Answer::Error(error), _) => self.respond_error(&open.wire_id, &error),
+            (Answer::Result(result), Asked::CreateMessage) => self.respond(&open.wire_id, &result),
+            (Answer::Elicit(result), Asked::Elicit(request)) => {
+                self.send_elicit_answer(open, request, result)
+            }
+            // However it is written, no answer to an elicitation leaves unchecked.
+            (Answer::Result(result), Asked::Elicit(request)) => match result.parse::<ElicitResult>() {
+                Ok(result) => self.send_elicit_answer(open, request, result),
+                Err(_) => {
+                    let message = "the result is no answer to an elicitation";
+                    self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, message);
+                    self.respond(&open.wire_id, &ElicitResult::cancel());
+                }
+            },
+            // Invariant: `answer` refuses this pair, and nothing else makes one.
+            (Answer::Elicit(result), Asked::CreateMessage) => self.respond(&open.wire_id, &result),
         }
+    }
+
+    fn send_elicit_answer(&mut self, open: &Open, request: &ElicitRequest, result: ElicitResult) {
+        let checked = request.check(result).unwrap_or_else(|error| {
+            self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, error.to_string());
+            ElicitResult::cancel()
+        });
+        self.respond(&open.wire_id, &checked);
     }
 
     fn respond(&mut self, id: &RequestId, result: &impl Serialize) {
         let buffer = self.scratch();
         buffer.clear();
         if encode::response(buffer, id, result).is_err() {
-            self.respond_error(id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the answer does not serialise"));
-            return;
+            self.diagnose(
+                DiagnosticKind::ServerRequestAnswerInvalid,
+                format!("the result for request {id} is no JSON"),
+            );
+            return self.respond_error(
+                id,
+                &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the answer does not serialise"),
+            );
         }
         self.queue(TransmitKind::Response, None);
     }
@@ -224,12 +313,18 @@ impl Connection {
     fn respond_error(&mut self, id: &RequestId, error: &ErrorObject) {
         let buffer = self.scratch();
         buffer.clear();
-        if encode::error(buffer, Some(id), error).is_ok() {
-            self.queue(TransmitKind::Response, None);
+        if encode::error(buffer, Some(id), error).is_err() {
+            // Only the data can be at fault: it may have been received, and then it was never checked.
+            self.diagnose(
+                DiagnosticKind::ServerRequestAnswerInvalid,
+                format!("the data for request {id} is no JSON"),
+            );
+            let bare = ErrorObject::new(error.code, error.message.clone());
+            let buffer = self.scratch();
+            buffer.clear();
+            let written = encode::error(buffer, Some(id), &bare);
+            debug_assert!(written.is_ok(), "an id, a number and a string serialise");
         }
+        self.queue(TransmitKind::Response, None);
     }
 }
-
-/// `{}`
-#[derive(Serialize)]
-struct Empty {}
