@@ -74,7 +74,7 @@ impl Client {
             Ok(server) => {
                 // Invariant: this runs once for each client, so the cell is empty.
                 let _ = self.inner.server.set(server);
-                if let Some(reader) = self.inner.driver.spawn_stream_reader() {
+                if let Some(reader) = self.inner.driver.spawn_stream_reader().await {
                     *self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
                 }
                 Ok(self)

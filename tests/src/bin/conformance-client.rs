@@ -38,17 +38,21 @@ async fn main() -> ExitCode {
 }
 
 async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
-    let version = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "2025-11-25".to_owned());
+    let version =
+        std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "2025-11-25".to_owned());
     if version.as_str() > "2025-11-25" {
         return Err(format!("this client does not speak {version}").into());
     }
     let client = match scenario {
-        "elicitation-sep1034-client-defaults" => builder().on_elicitation(accept_defaults).connect(HttpServer::new(url)?),
+        "elicitation-sep1034-client-defaults" => {
+            builder().on_elicitation(accept_defaults).connect(HttpServer::new(url)?)
+        }
         _ => builder().connect(HttpServer::new(url)?),
     }
     .await?;
     match scenario {
-        "initialize" => drop(client.list_tools().all().await?),
+        // This server declares nothing, so there is nothing to ask it for.
+        "initialize" => {}
         "tools_call" => add_numbers(&client).await?,
         "elicitation-sep1034-client-defaults" => {
             succeeded(&client.call_tool("test_client_elicitation_defaults", json!({})).await?)?;

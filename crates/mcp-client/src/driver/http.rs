@@ -2,10 +2,11 @@
 //! task reads the standing stream of the session.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use mcp_proto::{Origin, Transmit, TransmitKind};
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
 use super::{Driver, OpenCall, ProgressFn};
@@ -98,18 +99,29 @@ impl HttpLink {
     }
 }
 
-/// Starts the task that reads the standing stream, if the server has one.
-pub(crate) fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
-    tokio::spawn(read_stream(Arc::downgrade(driver), link.connection.clone())).abort_handle()
+/// How long a new connection waits for its standing stream. A server may say something right after the handshake, and
+/// one that has no stream to say it on may lose it. A server that answers the GET only with its first message costs
+/// each connection this wait.
+const STREAM_WAIT: Duration = Duration::from_millis(250);
+
+/// Starts the task that reads the standing stream, if the server has one, and gives it a moment to be there.
+pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
+    let (opened, is_open) = oneshot::channel();
+    let reader =
+        tokio::spawn(read_stream(Arc::downgrade(driver), link.connection.clone(), opened)).abort_handle();
+    let _ = tokio::time::timeout(STREAM_WAIT, is_open).await;
+    reader
 }
 
-async fn read_stream(driver: Weak<Driver>, connection: HttpConnection) {
+async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: oneshot::Sender<()>) {
     let Some(head) = driver.upgrade().map(|driver| driver.head()) else { return };
     let mut stream = match connection.open_stream(head).await {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
         Err(error) => return tracing::debug!(%error, "the server's standing stream could not be opened"),
     };
+    // Nobody waits any more if that took too long.
+    let _ = opened.send(());
     loop {
         let received = stream.next().await;
         let Some(driver) = driver.upgrade() else { return };

@@ -186,9 +186,9 @@ impl Driver {
     }
 
     /// Reads the standing stream of the session, where the transport has such a thing.
-    pub(crate) fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
+    pub(crate) async fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
         match &self.link {
-            Link::Http(link) => Some(http::spawn_stream_reader(self, link)),
+            Link::Http(link) => Some(http::spawn_stream_reader(self, link).await),
             Link::Line(_) => None,
         }
     }
