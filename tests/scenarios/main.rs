@@ -1,1 +1,6 @@
 //! Scenario tests, one module per subject.
+
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod stdio;

@@ -80,13 +80,13 @@ impl HttpConnection {
             PostKind::Request { .. } => timeouts.request_head,
             PostKind::Notification | PostKind::Response => Some(timeouts.head),
         };
-        let outgoing = Outgoing { method: Method::POST, headers, body, had_session: session.is_some() };
+        let outgoing = Outgoing { method: Method::POST, headers, body, session };
         let opened = shared.open(outgoing, deadline).await?;
         let resumable = resumable && !head.is_modern();
         let mut core = ExchangeCore::new(kind, resumable, &shared.config);
         let result = core.handle_head(now(), opened.head());
         if let Err(error) = result {
-            shared.note_lost_session(&error, session.as_ref());
+            shared.note_lost_session(&error, opened.session.as_ref());
             shared.pool.put(opened.connection.wire, Some(opened.connection.body));
             return Err(error);
         }
@@ -137,7 +137,8 @@ impl HttpConnection {
         let shared = &self.shared;
         let Some(session) = shared.session.take() else { return Ok(()) };
         let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
-        let outgoing = Outgoing { method: Method::DELETE, headers, body: Bytes::new(), had_session: true };
+        let outgoing =
+            Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
         let close = shared.config.timeouts.close;
         let opened = match time::timeout(close, shared.open(outgoing, None)).await {
             Ok(opened) => opened?,
@@ -185,7 +186,7 @@ impl Shared {
         let session = self.session.current();
         let headers = self.templates.get(head, session.as_ref(), cursor);
         let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
-        Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), had_session: session.is_some() })
+        Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), session })
     }
 
     /// Forgets the session that a request carried, if that is what failed it.

@@ -15,6 +15,7 @@ mod core;
 mod event_stream;
 mod exchange;
 mod io;
+mod line;
 mod post;
 mod server;
 

@@ -16,21 +16,20 @@
 //!
 //! Drive it by `poll`: it names the one thing to do next. After an error it is `Done`.
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use mcp_jsonrpc::DecodeLimits;
 
 use super::answer::{Answer, answer_in, decode_payload, error_object};
 use super::body::Body;
-use super::classify::{Asked, Facts, Verdict, classify};
+use super::classify::{Asked, Verdict, classify};
 use super::fault::{self, Refusal};
 use super::feed::Payload;
 use super::headers::SESSION_ID;
+use super::machine::{Cause, Head, Machine, Step};
 use super::media::ContentType;
 use super::session::{BadSessionId, SessionId, SessionSlot};
 use super::stream::EventSource;
@@ -42,51 +41,7 @@ use crate::{Error, ErrorKind, Received};
 /// How much of a body that is no MCP message is read to show its beginning.
 const EXCERPT_BYTES: usize = 1024;
 
-/// What the driver must do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Nothing more comes.
-    Done,
-    /// A message is ready: call `message`.
-    Message,
-    /// Read the next piece of the response, until `poll_timeout`.
-    Read,
-    /// Open the stream again by GET.
-    Reopen,
-    /// Wait until then, call `handle_timeout`.
-    Wait(Instant),
-}
-
-/// The head of a response.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Head<'a> {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: &'a HeaderMap,
-    /// The declared length of the body.
-    pub(crate) length: Option<u64>,
-    /// Whether the request carried a session id.
-    pub(crate) had_session: bool,
-}
-
-impl Head<'_> {
-    pub(crate) fn facts(&self) -> Facts {
-        Facts {
-            status: self.status,
-            content_type: ContentType::of(self.headers),
-            had_session: self.had_session,
-            has_challenge: self.headers.contains_key(http::header::WWW_AUTHENTICATE),
-        }
-    }
-
-    pub(crate) fn refusal(&self) -> Refusal {
-        Refusal::of(self.status, self.headers)
-    }
-
-    pub(crate) fn content_type(&self) -> Option<&str> {
-        self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
-    }
-}
-
+/// Driven as [`Machine`] says, after `handle_head`.
 #[derive(Debug)]
 pub(crate) struct ExchangeCore {
     kind: PostKind,
@@ -115,7 +70,7 @@ enum State {
 #[derive(Debug)]
 enum Purpose {
     /// One message, or a batch.
-    Json { content_type: Option<String> },
+    Json { is_typed: bool },
     /// Its beginning is shown in the error.
     NotMcp { refusal: Refusal, content_type: Option<String> },
     /// A JSON-RPC error may be in it.
@@ -158,7 +113,7 @@ impl ExchangeCore {
                 {
                     return self.fail(fault::over_limit("max_body_bytes", "response body", limit));
                 }
-                self.collect(Purpose::Json { content_type: head.content_type().map(str::to_owned) });
+                self.collect(Purpose::Json { is_typed: facts.content_type == ContentType::Json });
             }
             Verdict::NotMcp if facts.content_type == ContentType::Text => {
                 let content_type = head.content_type().map(str::to_owned);
@@ -188,166 +143,6 @@ impl ExchangeCore {
             self.session = head.headers.get(SESSION_ID).map(|value| SessionId::from_header(value, limit));
         }
         Ok(())
-    }
-
-    /// Takes the next piece of the current response.
-    pub(crate) fn handle_chunk(&mut self, now: Instant, chunk: Bytes) -> Result<(), Error> {
-        match &mut self.state {
-            State::Streaming(source) => source.push(now, chunk),
-            State::Collecting { body, since, purpose } => {
-                since.get_or_insert(now);
-                let limit = match purpose {
-                    Purpose::Json { .. } => self.config.limits.max_body_bytes,
-                    Purpose::NotMcp { .. } => EXCERPT_BYTES,
-                    Purpose::Refused(_) => self.config.limits.max_error_body_bytes,
-                };
-                let purpose_is_json = matches!(purpose, Purpose::Json { .. });
-                let rest = limit.saturating_sub(body.as_bytes().len());
-                if body.push(chunk.clone(), limit).is_err() {
-                    if purpose_is_json {
-                        return self.fail(fault::over_limit("max_body_bytes", "response body", limit));
-                    }
-                    let _kept = body.push(chunk.slice(..rest.min(chunk.len())), limit);
-                    return self.end_body(None);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The current response ended, in good order or (with a cause) not. `jitter` is a random number from 0.0 to 0.5.
-    pub(crate) fn handle_end(
-        &mut self,
-        now: Instant,
-        jitter: f64,
-        cause: Option<Box<dyn StdError + Send + Sync>>,
-    ) -> Result<(), Error> {
-        if matches!(self.state, State::Collecting { .. }) {
-            return self.end_body(cause);
-        }
-        match std::mem::replace(&mut self.state, State::Done) {
-            State::Streaming(mut source) => {
-                if !self.resumable || source.cursor().is_empty() {
-                    return Err(fault::lost(cause));
-                }
-                match source.ended(now, jitter) {
-                    Ok(at) => self.state = State::Waiting(source, at),
-                    Err(reason) => {
-                        let last = cause.map(|cause| fault::lost(Some(cause)));
-                        return Err(fault::given_up(reason, last).with_outcome_unknown(true));
-                    }
-                }
-            }
-            other => self.state = other,
-        }
-        Ok(())
-    }
-
-    /// Takes the head of the response to the GET that `Step::Reopen` asked for.
-    pub(crate) fn handle_reopened(&mut self, now: Instant, jitter: f64, head: Head<'_>) -> Result<(), Error> {
-        let refusal = head.refusal();
-        let error = match classify(Asked::Resumption, head.facts()) {
-            Verdict::Stream => {
-                if let State::Reopening(mut source) = std::mem::replace(&mut self.state, State::Done) {
-                    source.reopened(now);
-                    self.state = State::Streaming(source);
-                }
-                return Ok(());
-            }
-            Verdict::Transient => return self.handle_reopen_failed(now, jitter, refusal.error(None)),
-            Verdict::SessionLost => refusal.session_lost(),
-            Verdict::Unauthorized => {
-                refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes)
-            }
-            Verdict::NotMcp => refusal.not_mcp(head.content_type(), None),
-            _ => refusal.error(None),
-        };
-        self.fail(error.with_outcome_unknown(true))
-    }
-
-    /// The GET that `Step::Reopen` asked for met an error. One that the network made is tried again by schedule.
-    pub(crate) fn handle_reopen_failed(
-        &mut self,
-        now: Instant,
-        jitter: f64,
-        error: Error,
-    ) -> Result<(), Error> {
-        if !is_passing(&error) {
-            return self.fail(error.with_outcome_unknown(true));
-        }
-        if let State::Reopening(mut source) = std::mem::replace(&mut self.state, State::Done) {
-            match source.refused(now, jitter) {
-                Ok(at) => self.state = State::Waiting(source, at),
-                Err(reason) => return Err(fault::given_up(reason, Some(error)).with_outcome_unknown(true)),
-            }
-        }
-        Ok(())
-    }
-
-    /// When `handle_timeout` is due.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match &self.state {
-            State::Collecting { since, .. } => {
-                since.and_then(|since| since.checked_add(self.config.timeouts.message))
-            }
-            State::Streaming(source) => {
-                let message = source.message_deadline(self.config.timeouts.message);
-                let idle = source.idle_deadline(self.config.timeouts.stream_idle);
-                message.into_iter().chain(idle).min()
-            }
-            State::Waiting(_, at) => Some(*at),
-            _ => None,
-        }
-    }
-
-    /// Does what is due at `now`.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
-        if self.poll_timeout().is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        let message = self.config.timeouts.message;
-        match std::mem::replace(&mut self.state, State::Done) {
-            State::Waiting(source, _) => {
-                self.state = State::Reopening(source);
-                Ok(())
-            }
-            State::Streaming(source) => {
-                if source.message_deadline(message).is_some_and(|at| at <= now) {
-                    return Err(fault::timeout("a message of the stream", message));
-                }
-                let idle = self.config.timeouts.stream_idle.unwrap_or_default();
-                self.state = State::Streaming(source);
-                self.handle_end(now, jitter, Some(fault::timeout("the silence of the stream", idle).into()))
-            }
-            _ => Err(fault::timeout("the response body", message)),
-        }
-    }
-
-    /// What to do next.
-    pub(crate) fn poll(&mut self) -> Result<Step, Error> {
-        match &mut self.state {
-            State::Done => Ok(Step::Done),
-            State::Collecting { .. } | State::Head => Ok(Step::Read),
-            State::Ready => Ok(Step::Message),
-            State::Reopening(_) => Ok(Step::Reopen),
-            State::Streaming(source) => match source.next() {
-                Ok(Some(payload)) => {
-                    self.payload = payload;
-                    Ok(Step::Message)
-                }
-                Ok(None) => Ok(Step::Read),
-                Err(error) => {
-                    let error = fault::over_limit("max_event_bytes", "an event", error.max_bytes());
-                    self.fail(error).map(|()| Step::Done)
-                }
-            },
-            State::Unanswered => {
-                let error = fault::wrong_answer(self.status);
-                self.fail(error).map(|()| Step::Done)
-            }
-            State::Waiting(_, at) => Ok(Step::Wait(*at)),
-        }
     }
 
     /// Hands out the message that `Step::Message` announced, and whether it was the last one.
@@ -380,16 +175,6 @@ impl ExchangeCore {
         Ok((Received::Message(incoming), answer.is_some()))
     }
 
-    /// Where to resume from.
-    pub(crate) fn cursor(&self) -> &str {
-        match &self.state {
-            State::Reopening(source) | State::Streaming(source) | State::Waiting(source, _) => {
-                source.cursor()
-            }
-            _ => "",
-        }
-    }
-
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -399,7 +184,7 @@ impl ExchangeCore {
     }
 
     /// The collected body is complete, or as complete as it gets.
-    fn end_body(&mut self, cause: Option<Box<dyn StdError + Send + Sync>>) -> Result<(), Error> {
+    fn end_body(&mut self, cause: Option<Cause>) -> Result<(), Error> {
         let State::Collecting { mut body, purpose, .. } = std::mem::replace(&mut self.state, State::Done)
         else {
             return Ok(());
@@ -408,11 +193,10 @@ impl ExchangeCore {
         match purpose {
             Purpose::Json { .. } if cause.is_some() => Err(fault::lost(cause)),
             Purpose::Json { .. } if body.is_empty() => Err(refusal.no_answer()),
-            Purpose::Json { content_type } => {
+            Purpose::Json { is_typed } => {
                 self.payload = body.take();
-                let is_message = decode_payload(&self.payload, &DecodeLimits::new()).is_ok();
-                // Without a type only the body itself can tell that it is JSON.
-                if content_type.is_none() && !is_message {
+                // Without a type only the body itself can tell that it is a message.
+                if !is_typed && decode_payload(&self.payload, &DecodeLimits::new()).is_err() {
                     return Err(refusal.not_mcp(None, Some(&excerpt(self.payload.as_bytes(), EXCERPT_BYTES))));
                 }
                 self.state = State::Ready;
@@ -442,6 +226,160 @@ impl ExchangeCore {
     fn fail(&mut self, error: Error) -> Result<(), Error> {
         self.state = State::Done;
         Err(error)
+    }
+}
+
+impl Machine for ExchangeCore {
+    fn poll(&mut self) -> Result<Step, Error> {
+        match &mut self.state {
+            State::Done => Ok(Step::Done),
+            State::Collecting { .. } | State::Head => Ok(Step::Read),
+            State::Ready => Ok(Step::Message),
+            State::Reopening(_) => Ok(Step::Reopen),
+            State::Streaming(source) => match source.next() {
+                Ok(Some(payload)) => {
+                    self.payload = payload;
+                    Ok(Step::Message)
+                }
+                Ok(None) => Ok(Step::Read),
+                Err(error) => {
+                    let error = fault::over_limit("max_event_bytes", "an event", error.max_bytes());
+                    self.fail(error).map(|()| Step::Done)
+                }
+            },
+            State::Unanswered => {
+                let error = fault::wrong_answer(self.status);
+                self.fail(error).map(|()| Step::Done)
+            }
+            State::Waiting(_, at) => Ok(Step::Wait(*at)),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Collecting { since, .. } => {
+                since.and_then(|since| since.checked_add(self.config.timeouts.message))
+            }
+            State::Streaming(source) => {
+                let message = source.message_deadline(self.config.timeouts.message);
+                let idle = source.idle_deadline(self.config.timeouts.stream_idle);
+                message.into_iter().chain(idle).min()
+            }
+            State::Waiting(_, at) => Some(*at),
+            _ => None,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let message = self.config.timeouts.message;
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Waiting(source, _) => {
+                self.state = State::Reopening(source);
+                Ok(())
+            }
+            State::Streaming(source) => {
+                if source.message_deadline(message).is_some_and(|at| at <= now) {
+                    return Err(fault::timeout("a message of the stream", message));
+                }
+                let idle = self.config.timeouts.stream_idle.unwrap_or_default();
+                self.state = State::Streaming(source);
+                self.handle_end(now, jitter, Some(fault::timeout("the silence of the stream", idle).into()))
+            }
+            _ => Err(fault::timeout("the response body", message)),
+        }
+    }
+
+    fn handle_chunk(&mut self, now: Instant, chunk: Bytes) -> Result<(), Error> {
+        match &mut self.state {
+            State::Streaming(source) => source.push(now, chunk),
+            State::Collecting { body, since, purpose } => {
+                since.get_or_insert(now);
+                let limit = match purpose {
+                    Purpose::Json { .. } => self.config.limits.max_body_bytes,
+                    Purpose::NotMcp { .. } => EXCERPT_BYTES,
+                    Purpose::Refused(_) => self.config.limits.max_error_body_bytes,
+                };
+                let purpose_is_json = matches!(purpose, Purpose::Json { .. });
+                let rest = limit.saturating_sub(body.as_bytes().len());
+                if body.push(chunk.clone(), limit).is_err() {
+                    if purpose_is_json {
+                        return self.fail(fault::over_limit("max_body_bytes", "response body", limit));
+                    }
+                    let _kept = body.push(chunk.slice(..rest.min(chunk.len())), limit);
+                    return self.end_body(None);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn handle_end(&mut self, now: Instant, jitter: f64, cause: Option<Cause>) -> Result<(), Error> {
+        if matches!(self.state, State::Collecting { .. }) {
+            return self.end_body(cause);
+        }
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Streaming(mut source) => {
+                if !self.resumable || source.cursor().is_empty() {
+                    return Err(fault::lost(cause));
+                }
+                match source.ended(now, jitter) {
+                    Ok(at) => self.state = State::Waiting(source, at),
+                    Err(reason) => {
+                        let last = cause.map(|cause| fault::lost(Some(cause)));
+                        return Err(fault::given_up(reason, last).with_outcome_unknown(true));
+                    }
+                }
+            }
+            other => self.state = other,
+        }
+        Ok(())
+    }
+
+    fn handle_reopened(&mut self, now: Instant, jitter: f64, head: Head<'_>) -> Result<(), Error> {
+        let refusal = head.refusal();
+        let error = match classify(Asked::Resumption, head.facts()) {
+            Verdict::Stream => {
+                if let State::Reopening(mut source) = std::mem::replace(&mut self.state, State::Done) {
+                    source.reopened(now);
+                    self.state = State::Streaming(source);
+                }
+                return Ok(());
+            }
+            Verdict::Transient => return self.handle_reopen_failed(now, jitter, refusal.error(None)),
+            Verdict::SessionLost => refusal.session_lost(),
+            Verdict::Unauthorized => {
+                refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes)
+            }
+            Verdict::NotMcp => refusal.not_mcp(head.content_type(), None),
+            _ => refusal.error(None),
+        };
+        self.fail(error.with_outcome_unknown(true))
+    }
+
+    fn handle_reopen_failed(&mut self, now: Instant, jitter: f64, error: Error) -> Result<(), Error> {
+        if !is_passing(&error) {
+            return self.fail(error.with_outcome_unknown(true));
+        }
+        if let State::Reopening(mut source) = std::mem::replace(&mut self.state, State::Done) {
+            match source.refused(now, jitter) {
+                Ok(at) => self.state = State::Waiting(source, at),
+                Err(reason) => return Err(fault::given_up(reason, Some(error)).with_outcome_unknown(true)),
+            }
+        }
+        Ok(())
+    }
+
+    fn cursor(&self) -> &str {
+        match &self.state {
+            State::Reopening(source) | State::Streaming(source) | State::Waiting(source, _) => {
+                source.cursor()
+            }
+            _ => "",
+        }
     }
 }
 

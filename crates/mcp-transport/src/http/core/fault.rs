@@ -1,6 +1,5 @@
 //! Every way an HTTP exchange goes wrong, turned into the crate's error in one place.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,6 +8,7 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_sse::ReconnectError;
 
 use super::headers::BadHeader;
+use super::machine::Cause;
 use super::redirect::RefusedRedirect;
 use super::session::BadSessionId;
 use super::target::BadTarget;
@@ -17,8 +17,6 @@ use crate::{Error, ErrorKind, Untrusted};
 
 /// How much of a body an error shows.
 const SHOWN_BYTES: usize = 256;
-
-type Cause = Box<dyn StdError + Send + Sync>;
 
 /// The refusal behind a status, with what its head says about the way on.
 #[derive(Debug, Clone)]

@@ -2,7 +2,6 @@
 //!
 //! Streaming until the connection ends, then waiting, then reopening, until the schedule or the server says no.
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,9 +10,10 @@ use mcp_jsonrpc::DecodeLimits;
 
 use super::answer::decode_payload;
 use super::classify::{Asked, Verdict, classify};
-use super::exchange::{Head, Step, is_passing};
+use super::exchange::is_passing;
 use super::fault;
 use super::feed::Payload;
+use super::machine::{Cause, Head, Machine, Step};
 use super::stream::EventSource;
 use crate::http::config::Config;
 use crate::received::excerpt;
@@ -67,19 +67,86 @@ impl ListenCore {
         }
     }
 
-    pub(crate) fn handle_chunk(&mut self, now: Instant, chunk: Bytes) {
-        if self.state == State::Streaming {
-            self.source.push(now, chunk);
+    /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
+    pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
+        if self.state == State::Oversized {
+            self.state = State::Streaming;
+            let bytes =
+                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
+            return Received::Oversized { bytes };
+        }
+        match decode_payload(&self.payload, limits) {
+            Ok(incoming) => Received::Message(incoming),
+            Err(error) => {
+                Received::Invalid { error, excerpt: excerpt(self.payload.as_bytes(), EXCERPT_BYTES) }
+            }
         }
     }
 
-    /// The connection ended, in good order or not.
-    pub(crate) fn handle_end(
-        &mut self,
-        now: Instant,
-        jitter: f64,
-        cause: Option<Box<dyn StdError + Send + Sync>>,
-    ) -> Result<(), Error> {
+    fn fail(&mut self, error: Error) -> Result<(), Error> {
+        self.state = State::Done;
+        Err(error)
+    }
+}
+
+impl Machine for ListenCore {
+    fn poll(&mut self) -> Result<Step, Error> {
+        Ok(match self.state {
+            State::Done => Step::Done,
+            State::Oversized => Step::Message,
+            State::Reopening => Step::Reopen,
+            State::Streaming => match self.source.next() {
+                Ok(Some(payload)) => {
+                    self.payload = payload;
+                    Step::Message
+                }
+                Ok(None) => Step::Read,
+                Err(_) => {
+                    self.state = State::Oversized;
+                    Step::Message
+                }
+            },
+            State::Waiting(at) => Step::Wait(at),
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self.state {
+            State::Streaming => {
+                let message = self.source.message_deadline(self.config.timeouts.message);
+                let idle = self.source.idle_deadline(self.config.timeouts.stream_idle);
+                message.into_iter().chain(idle).min()
+            }
+            State::Waiting(at) => Some(at),
+            State::Done | State::Oversized | State::Reopening => None,
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        if let State::Waiting(_) = self.state {
+            self.state = State::Reopening;
+            return Ok(());
+        }
+        let error = if self.source.message_deadline(self.config.timeouts.message).is_some_and(|at| at <= now)
+        {
+            fault::timeout("a message of the stream", self.config.timeouts.message)
+        } else {
+            fault::timeout("the silence of the stream", self.config.timeouts.stream_idle.unwrap_or_default())
+        };
+        self.handle_end(now, jitter, Some(error.into()))
+    }
+
+    fn handle_chunk(&mut self, now: Instant, chunk: Bytes) -> Result<(), Error> {
+        if self.state == State::Streaming {
+            self.source.push(now, chunk);
+        }
+        Ok(())
+    }
+
+    fn handle_end(&mut self, now: Instant, jitter: f64, cause: Option<Cause>) -> Result<(), Error> {
         match self.source.ended(now, jitter) {
             Ok(at) => {
                 self.state = State::Waiting(at);
@@ -89,7 +156,7 @@ impl ListenCore {
         }
     }
 
-    pub(crate) fn handle_reopened(&mut self, now: Instant, jitter: f64, head: Head<'_>) -> Result<(), Error> {
+    fn handle_reopened(&mut self, now: Instant, jitter: f64, head: Head<'_>) -> Result<(), Error> {
         let refusal = head.refusal();
         match classify(Asked::Listening, head.facts()) {
             Verdict::Stream => {
@@ -108,12 +175,7 @@ impl ListenCore {
         }
     }
 
-    pub(crate) fn handle_reopen_failed(
-        &mut self,
-        now: Instant,
-        jitter: f64,
-        error: Error,
-    ) -> Result<(), Error> {
+    fn handle_reopen_failed(&mut self, now: Instant, jitter: f64, error: Error) -> Result<(), Error> {
         if !is_passing(&error) {
             return self.fail(error);
         }
@@ -126,78 +188,7 @@ impl ListenCore {
         }
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        match self.state {
-            State::Streaming => {
-                let message = self.source.message_deadline(self.config.timeouts.message);
-                let idle = self.source.idle_deadline(self.config.timeouts.stream_idle);
-                message.into_iter().chain(idle).min()
-            }
-            State::Waiting(at) => Some(at),
-            State::Done | State::Oversized | State::Reopening => None,
-        }
-    }
-
-    /// Does what is due at `now`. A dripping or silent connection counts as broken.
-    pub(crate) fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
-        if self.poll_timeout().is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        if let State::Waiting(_) = self.state {
-            self.state = State::Reopening;
-            return Ok(());
-        }
-        let error = if self.source.message_deadline(self.config.timeouts.message).is_some_and(|at| at <= now)
-        {
-            fault::timeout("a message of the stream", self.config.timeouts.message)
-        } else {
-            fault::timeout("the silence of the stream", self.config.timeouts.stream_idle.unwrap_or_default())
-        };
-        self.handle_end(now, jitter, Some(error.into()))
-    }
-
-    pub(crate) fn poll(&mut self) -> Step {
-        match self.state {
-            State::Done => Step::Done,
-            State::Oversized => Step::Message,
-            State::Reopening => Step::Reopen,
-            State::Streaming => match self.source.next() {
-                Ok(Some(payload)) => {
-                    self.payload = payload;
-                    Step::Message
-                }
-                Ok(None) => Step::Read,
-                Err(_) => {
-                    self.state = State::Oversized;
-                    Step::Message
-                }
-            },
-            State::Waiting(at) => Step::Wait(at),
-        }
-    }
-
-    /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
-    pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
-        if self.state == State::Oversized {
-            self.state = State::Streaming;
-            let bytes =
-                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
-            return Received::Oversized { bytes };
-        }
-        match decode_payload(&self.payload, limits) {
-            Ok(incoming) => Received::Message(incoming),
-            Err(error) => {
-                Received::Invalid { error, excerpt: excerpt(self.payload.as_bytes(), EXCERPT_BYTES) }
-            }
-        }
-    }
-
-    pub(crate) fn cursor(&self) -> &str {
+    fn cursor(&self) -> &str {
         self.source.cursor()
-    }
-
-    fn fail(&mut self, error: Error) -> Result<(), Error> {
-        self.state = State::Done;
-        Err(error)
     }
 }

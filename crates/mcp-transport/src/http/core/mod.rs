@@ -10,6 +10,7 @@ pub(crate) mod fault;
 pub(crate) mod feed;
 pub(crate) mod headers;
 pub(crate) mod listen;
+pub(crate) mod machine;
 pub(crate) mod media;
 pub(crate) mod redirect;
 pub(crate) mod session;

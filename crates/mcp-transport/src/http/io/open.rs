@@ -13,8 +13,9 @@ use super::connect::connect;
 use super::pool::Pool;
 use super::wire::{SendError, Wire};
 use crate::http::config::Config;
-use crate::http::core::exchange::Head;
+use crate::http::core::machine::Head;
 use crate::http::core::media::is_identity_coded;
+use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
 use crate::http::core::{fault, headers, redirect};
 use crate::{Error, ErrorKind};
@@ -28,7 +29,8 @@ pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    pub(crate) had_session: bool,
+    /// The session whose id the request carries.
+    pub(crate) session: Option<SessionId>,
 }
 
 /// A response whose head has come, with the connection its body comes on.
@@ -36,7 +38,8 @@ pub(crate) struct Outgoing {
 pub(crate) struct Opened {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) had_session: bool,
+    /// The session whose id the request carries.
+    pub(crate) session: Option<SessionId>,
     pub(crate) connection: Open,
 }
 
@@ -50,7 +53,7 @@ pub(crate) struct Open {
 impl Opened {
     pub(crate) fn head(&self) -> Head<'_> {
         let length = self.connection.body.size_hint().exact();
-        Head { status: self.status, headers: &self.headers, length, had_session: self.had_session }
+        Head { status: self.status, headers: &self.headers, length, had_session: self.session.is_some() }
     }
 }
 
@@ -83,7 +86,7 @@ async fn follow(
     loop {
         let target = moved.as_ref().unwrap_or(target);
         let again = outgoing.clone();
-        let had_session = outgoing.had_session;
+        let session = outgoing.session.clone();
         let (response, wire) = send(pool, config, target, outgoing).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
@@ -102,7 +105,7 @@ async fn follow(
             return Err(fault::packed(parts.status));
         }
         let connection = Open { wire, body };
-        return Ok(Opened { status: parts.status, headers: parts.headers, had_session, connection });
+        return Ok(Opened { status: parts.status, headers: parts.headers, session, connection });
     }
 }
 

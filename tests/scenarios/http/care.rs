@@ -1,0 +1,221 @@
+//! Connections: addresses, reuse, stale sockets, deadlines.
+
+use std::time::{Duration, Instant};
+
+use mcp_transport::ErrorKind;
+use mcp_transport::http::HttpServer;
+
+use super::script::{Server, within};
+use super::support::*;
+
+/// field:FR-060
+#[tokio::test]
+async fn localhost_is_found_on_either_family() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let server = Server::bind(address).await;
+        let port = server.address().port();
+        for host in ["localhost".to_owned(), server.address().ip().to_string()] {
+            let host = if host.contains(':') { format!("[{host}]") } else { host };
+            let connection = HttpServer::new(&format!("http://{host}:{port}/mcp")).unwrap().connect();
+            let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+                let (mut peer, request) = server.request().await;
+                assert_eq!(request.header("host"), Some(format!("{host}:{port}").as_str()));
+                peer.json(RESULT).await;
+            });
+            outcome.1.unwrap();
+        }
+    }
+}
+
+#[test]
+fn unusable_urls_are_refused_at_construction() {
+    for url in ["", "mcp", "ftp://h/", "http://user:pw@h/", "https://h/mcp"] {
+        let error = HttpServer::new(url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{url}");
+        assert!(!error.to_string().contains("pw"));
+    }
+}
+
+/// performance: one connection for sequential calls
+#[tokio::test]
+async fn sequential_calls_share_one_connection() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let script = async {
+        let mut peer = server.accept().await;
+        while peer.try_request().await.is_some() {
+            peer.json(RESULT).await;
+        }
+    };
+    let client = async {
+        for _ in 0..200 {
+            exchange(&connection, call()).await.1.unwrap();
+        }
+        drop(connection);
+    };
+    tokio::join!(script, client);
+    assert_eq!(server.accepted(), 1);
+}
+
+/// seed:E26: a closed idle connection is replaced, a broken exchange is not repeated
+#[tokio::test]
+async fn only_what_was_never_written_is_sent_again() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut peer, _) = server.request().await;
+        peer.json(RESULT).await;
+        peer.close().await;
+    });
+    outcome.1.unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let client = async {
+        exchange(&connection, call()).await.1.unwrap();
+        let error = within(exchange(&connection, call())).await.1.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionLost);
+        assert!(error.outcome_unknown());
+    };
+    let script = async {
+        let (mut peer, _) = server.request().await;
+        peer.json(RESULT).await;
+        // The next call reaches the server, which then breaks off.
+        peer.request().await;
+        peer.reset();
+    };
+    tokio::join!(client, script);
+    assert_eq!(server.accepted(), 2, "not sent again");
+}
+
+/// field:FR-054: one failure is one failure
+#[tokio::test]
+async fn a_failing_call_does_not_touch_another() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let script = async {
+        let (mut good, _) = server.request().await;
+        let (bad, _) = server.request().await;
+        bad.reset();
+        let (mut worse, _) = server.request().await;
+        worse.respond("502 Bad Gateway", "", "").await;
+        good.json(RESULT).await;
+    };
+    let client = async {
+        let good = exchange(&connection, call());
+        let others = async {
+            // After the good one was accepted.
+            tokio::task::yield_now().await;
+            let first = exchange(&connection, call()).await.1.unwrap_err();
+            assert_eq!(first.kind(), ErrorKind::ConnectionLost);
+            let second = exchange(&connection, call()).await.1.unwrap_err();
+            assert_eq!(second.status(), Some(502));
+        };
+        let (good, ()) = tokio::join!(good, others);
+        good.1.unwrap();
+    };
+    tokio::join!(script, client);
+}
+
+#[tokio::test]
+async fn nobody_listening_is_a_connect_error() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let address = server.address();
+    drop(server);
+    let error = exchange(&connection, call()).await.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(!error.outcome_unknown());
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
+
+/// auth:SEC-18: each wait of its own has a deadline
+#[tokio::test]
+async fn silent_servers_are_left_at_the_deadline() {
+    let short = Duration::from_millis(60);
+    let server = Server::start().await;
+    let connection = connect_with(
+        &server,
+        |_| {},
+        |timeouts| {
+            timeouts.head = short;
+            timeouts.request_head = Some(short);
+        },
+    );
+    for step in 0..3 {
+        let started = Instant::now();
+        let client = async {
+            match step {
+                0 => exchange(&connection, notification()).await.1.unwrap_err(),
+                1 => exchange(&connection, call()).await.1.unwrap_err(),
+                _ => connection.open_stream(head()).await.unwrap_err(),
+            }
+        };
+        let (error, ()) = tokio::join!(client, async {
+            let (mut peer, _) = server.request().await;
+            peer.closed().await;
+        });
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+        assert!(error.outcome_unknown());
+        assert!(started.elapsed() >= short);
+    }
+}
+
+/// field:FR-062, protocol:H-41: silence is not a fault, comments keep a watched stream alive
+#[tokio::test]
+async fn silence_is_left_to_the_caller() {
+    let server = Server::start().await;
+    let connection = connect_with(
+        &server,
+        |_| {},
+        |timeouts| {
+            timeouts.head = Duration::from_millis(20);
+            timeouts.message = Duration::from_millis(20);
+            timeouts.stream_idle = Some(Duration::from_millis(150));
+        },
+    );
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut peer, _) = server.request().await;
+        // Longer than any deadline but the caller's own.
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        peer.stream("").await;
+        for _ in 0..10 {
+            peer.chunk(": ka\n\n").await;
+            tokio::time::sleep(Duration::from_millis(40)).await;
+        }
+        peer.chunk(&event(RESULT)).await;
+    });
+    outcome.1.unwrap();
+
+    // With a watch on silence, a stream without any life is broken.
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut peer, _) = server.request().await;
+        peer.stream("").await;
+        peer.closed().await;
+    });
+    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::ConnectionLost);
+}
+
+/// auth:SEC-18: slow drip of one message
+#[tokio::test]
+async fn a_dripping_message_is_cut() {
+    let server = Server::start().await;
+    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.message = Duration::from_millis(100));
+    for is_stream in [true, false] {
+        let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+            let (mut peer, _) = server.request().await;
+            if is_stream {
+                peer.stream("").await;
+            } else {
+                peer.send(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
+                )
+                .await;
+            }
+            while peer.try_send("1\r\nd\r\n").await {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let error = outcome.1.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{is_stream}");
+        assert!(error.outcome_unknown());
+    }
+}

@@ -1,0 +1,12 @@
+//! Streamable HTTP against servers that are scripted byte for byte.
+
+mod care;
+mod hostile;
+mod legacy;
+mod listen;
+mod many;
+mod posts;
+mod redirects;
+mod resume;
+mod script;
+mod support;

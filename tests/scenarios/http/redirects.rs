@@ -1,0 +1,110 @@
+//! Redirects: repeated whole within the origin, refused by name elsewhere.
+
+use mcp_transport::ErrorKind;
+use mcp_transport::http::HttpServer;
+
+use super::script::Server;
+use super::support::*;
+
+/// field:FR-058, auth:SEC-03, auth:LIM-03
+#[tokio::test]
+async fn same_origin_redirects_repeat_method_headers_and_body() {
+    for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+        for absolute in [false, true] {
+            let server = Server::start().await;
+            let origin = if absolute { format!("http://{}", server.address()) } else { String::new() };
+            let connection = connect(&server);
+            let script = async {
+                let (mut peer, first) = server.request().await;
+                peer.respond(status, &format!("location: {origin}/mcp/\r\n"), "").await;
+                let second = peer.request().await;
+                assert_eq!((second.method.as_str(), second.path.as_str()), ("POST", "/mcp/"));
+                assert_eq!(second.body, first.body);
+                assert_eq!(second.headers, first.headers);
+                peer.json(RESULT).await;
+                let get = peer.request().await;
+                peer.respond(status, &format!("location: {origin}/mcp/\r\n"), "").await;
+                let again = peer.request().await;
+                assert_eq!((again.method, again.path.as_str()), (get.method, "/mcp/"));
+                peer.respond("405 No", "", "").await;
+            };
+            let client = async {
+                exchange(&connection, call()).await.1.unwrap();
+                assert!(connection.open_stream(head()).await.unwrap().is_none());
+            };
+            tokio::join!(script, client);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_loop_of_redirects_ends() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let mut peer = server.accept().await;
+        for _ in 0..4 {
+            peer.request().await;
+            peer.respond("307 Go", "location: /mcp\r\n", "").await;
+        }
+    });
+    let error = outcome.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PeerMisbehaved);
+    assert!(error.to_string().contains("more than 3 times"), "{error}");
+}
+
+/// seed:E14, auth:SEC-03: nothing reaches another origin
+#[tokio::test]
+async fn other_redirects_are_refused_and_leak_nothing() {
+    let elsewhere = Server::start().await;
+    let leaked = elsewhere.counter();
+    let other_port = format!("http://{}/mcp", elsewhere.address());
+    let other_host = format!("http://localhost:{}/mcp", elsewhere.address().port());
+    let tls = format!("https://{}/mcp", elsewhere.address());
+    for status in [301, 302, 303, 307, 308] {
+        for location in [other_port.as_str(), &other_host, &tls, "/mcp/", "http://user:pw@x/"] {
+            if location == "/mcp/" && status > 303 {
+                continue;
+            }
+            for method in ["POST", "GET", "DELETE"] {
+                let server = Server::start().await;
+                let described =
+                    HttpServer::new(&server.url()).unwrap().header("X-Api-Key", "canary").unwrap();
+                let connection = described.connect();
+                if method == "DELETE" {
+                    tokio::join!(exchange(&connection, initialize()), async {
+                        let (mut peer, _) = server.request().await;
+                        let head =
+                            "connection: close\r\ncontent-type: application/json\r\nmcp-session-id: s\r\n";
+                        peer.respond("200 OK", head, INITIALIZED).await;
+                    })
+                    .0
+                    .1
+                    .unwrap();
+                }
+                let client = async {
+                    match method {
+                        "POST" => exchange(&connection, call()).await.1.unwrap_err(),
+                        "GET" => connection.open_stream(head()).await.unwrap_err(),
+                        _ => connection.delete_session(head()).await.unwrap_err(),
+                    }
+                };
+                let (error, ()) = tokio::join!(client, async {
+                    let (mut peer, _) = server.request().await;
+                    peer.respond(&format!("{status} Go"), &format!("location: {location}\r\n"), "").await;
+                });
+                assert_eq!(error.kind(), ErrorKind::PeerMisbehaved, "{status} {location}");
+                assert_eq!(error.status(), Some(status));
+                let text = error.to_string();
+                assert!(!text.contains("pw"), "{text}");
+                if location == other_port {
+                    assert!(text.contains(&format!("http://{}", elsewhere.address())), "{text}");
+                }
+            }
+        }
+    }
+    assert_eq!(leaked.load(std::sync::atomic::Ordering::SeqCst), 0);
+    // Nobody even connected.
+    let nobody = tokio::time::timeout(std::time::Duration::from_millis(20), elsewhere.accept()).await;
+    assert!(nobody.is_err());
+}
