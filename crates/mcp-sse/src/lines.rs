@@ -165,7 +165,7 @@ impl Lines {
                         return Ok(Some(Dispatch::Buffered));
                     }
                 }
-                [b'e', b'v', b'e', b'n', b't', b':', value @ ..] => match short_value(value) {
+                [b'e', b'v', b'e', b'n', b't', b':', value @ ..] => match event_type_value(value) {
                     Some((value, line_end)) if fields.simple_event_type_line(value) => {
                         *input = self.behind(line_end);
                     }
@@ -307,6 +307,16 @@ fn line_end(input: &[u8]) -> Option<(&[u8], &[u8])> {
 #[inline]
 fn whole_value(input: &[u8]) -> Option<(&[u8], &[u8])> {
     line_end(input.strip_prefix(b" ").unwrap_or(input))
+}
+
+/// As [`short_value`], for values that are `message` as a rule.
+#[inline]
+fn event_type_value(input: &[u8]) -> Option<(&[u8], &[u8])> {
+    const MESSAGE: &[u8] = b"message";
+    if let Some(line_end @ [b'\n' | b'\r', ..]) = input.strip_prefix(b" message") {
+        return Some((MESSAGE, line_end));
+    }
+    short_value(input)
 }
 
 /// As [`whole_value`], for values that are short as a rule.
