@@ -41,7 +41,7 @@ const RULES: &[Rule] = &[
         ours: &[],
         others: Some(&["bytes", "memchr", "serde", "serde_json"]),
     },
-    Rule { name: "mcp-sse", purity: Purity::NoIo, ours: &[], others: Some(&["bytes", "memchr"]) },
+    Rule { name: "mcp-sse", purity: Purity::NoIo, ours: &[], others: Some(&["bytes", "memchr", "simdutf8"]) },
     Rule { name: "mcp-model", purity: Purity::NoIo, ours: &[], others: Some(&["serde", "serde_json"]) },
     Rule {
         name: "mcp-elicitation",
