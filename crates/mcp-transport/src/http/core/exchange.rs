@@ -393,3 +393,7 @@ pub(crate) fn is_passing(error: &Error) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+#[path = "exchange_tests.rs"]
+mod tests;

@@ -192,3 +192,7 @@ impl Machine for ListenCore {
         self.source.cursor()
     }
 }
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;

@@ -46,7 +46,7 @@ pub(crate) struct Opened {
 /// A response body and its connection.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) wire: Wire,
+    pub(crate) wire: Box<Wire>,
     pub(crate) body: Incoming,
 }
 
@@ -116,7 +116,7 @@ async fn send(
     config: &Config,
     target: &Target,
     outgoing: Outgoing,
-) -> Result<(http::Response<Incoming>, Wire), Error> {
+) -> Result<(http::Response<Incoming>, Box<Wire>), Error> {
     let mut request = request(target, outgoing);
     while let Some(mut wire) = pool.take().await {
         match wire.send(request).await {

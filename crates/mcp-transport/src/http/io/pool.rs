@@ -34,7 +34,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Entry {
-    wire: Wire,
+    wire: Box<Wire>,
     rest: Option<Rest>,
     expires: Instant,
 }
@@ -52,7 +52,7 @@ impl Pool {
     }
 
     /// Takes back a connection. `rest` is the body of its last response, if that was not read to its end.
-    pub(crate) fn put(self: &Arc<Self>, wire: Wire, rest: Option<Incoming>) {
+    pub(crate) fn put(self: &Arc<Self>, wire: Box<Wire>, rest: Option<Incoming>) {
         use hyper::body::Body as _;
 
         let now = now();
@@ -83,7 +83,7 @@ impl Pool {
     }
 
     /// A connection that is ready for a request, if one is idle.
-    pub(crate) async fn take(&self) -> Option<Wire> {
+    pub(crate) async fn take(&self) -> Option<Box<Wire>> {
         if let Some(wire) = self.take_ready().await {
             return Some(wire);
         }
@@ -96,7 +96,7 @@ impl Pool {
         self.take_ready().await
     }
 
-    async fn take_ready(&self) -> Option<Wire> {
+    async fn take_ready(&self) -> Option<Box<Wire>> {
         let mut not_ready = Vec::new();
         let mut found = None;
         let now = now();

@@ -37,7 +37,7 @@ pub(crate) struct SendError {
 }
 
 impl Wire {
-    pub(crate) async fn handshake(stream: Stream, limits: &HttpLimits) -> Result<Self, hyper::Error> {
+    pub(crate) async fn handshake(stream: Stream, limits: &HttpLimits) -> Result<Box<Self>, hyper::Error> {
         let head_bytes = limits.max_head_bytes.max(MIN_BUFFER_BYTES);
         let mut builder = http1::Builder::new();
         builder.max_buf_size(head_bytes).max_header_size(head_bytes);
@@ -46,7 +46,8 @@ impl Wire {
             builder.max_headers(limits.max_headers);
         }
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
-        Ok(Self { sender, connection, ended: false, error: None })
+        // Large, and moved with every exchange.
+        Ok(Box::new(Self { sender, connection, ended: false, error: None }))
     }
 
     /// Sends a request and waits for the head of its response. Dropping the future leaves the connection unusable; drop
