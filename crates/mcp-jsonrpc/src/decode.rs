@@ -93,7 +93,10 @@ fn batch<'a>(reader: &mut Reader<'a, '_>) -> Result<Items<'a>, DecodeError> {
             items.push(Err(fault.into()));
             Ok(items)
         }
-        Err(fault) => Err(fault.into()),
+        Err(fault) => {
+            let no_json = items.into_iter().find_map(Result::err);
+            Err(no_json.filter(|error| error.kind() == DecodeErrorKind::Syntax).unwrap_or(fault.into()))
+        }
     }
 }
 
@@ -104,15 +107,19 @@ fn batch_items<'a>(reader: &mut Reader<'a, '_>, items: &mut Items<'a>) -> Result
             return Err(Fault::new(DecodeErrorKind::BatchTooLong { limit }, reader.pos));
         }
         let start = reader.pos;
-        let item = match reader.peek() {
+        let mut item = match reader.peek() {
             Some(b'{') => envelope::message(reader, 1),
             _ => Err(Fault::new(DecodeErrorKind::NotAnObject, start).into()),
         };
-        if item.is_err() {
+        if let Err(error) = &mut item {
             // Wherever reading stopped, the next item begins behind this one.
             reader.pos = start;
             reader.value(1)?;
-            reader.fault = None;
+            if let Some(fault) = reader.fault.take()
+                && error.kind() == DecodeErrorKind::NotAnObject
+            {
+                *error = fault.into();
+            }
         }
         items.push(item);
         reader.space();

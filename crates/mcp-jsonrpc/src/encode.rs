@@ -146,3 +146,90 @@ impl fmt::Display for EncodeError {
 }
 
 impl std::error::Error for EncodeError {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, value::RawValue};
+
+    use super::*;
+    use crate::{ErrorCode, RawJson};
+
+    fn check(write: impl Fn(&mut Vec<u8>) -> Result<(), EncodeError>, expected: &str) {
+        let mut buffer = b"before|".to_vec();
+        write(&mut buffer).unwrap();
+        assert_eq!(std::str::from_utf8(&buffer).unwrap(), format!("before|{expected}"));
+    }
+
+    const NONE: Option<&()> = None;
+
+    // protocol:J-01, protocol:J-05, protocol:J-06
+    #[test]
+    fn each_kind_of_message_is_written() {
+        let id = RequestId::from(7);
+        let name = RequestId::from("a\"b");
+        check(|b| request(b, &id, "ping", NONE), r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        check(
+            |b| request(b, &name, "tools/call", Some(&json!({"name": "x"}))),
+            r#"{"jsonrpc":"2.0","id":"a\"b","method":"tools/call","params":{"name":"x"}}"#,
+        );
+        check(
+            |b| request(b, &id, "m\n", Some(&[1, 2])),
+            r#"{"jsonrpc":"2.0","id":7,"method":"m\n","params":[1,2]}"#,
+        );
+        check(|b| notification(b, "a/b", NONE), r#"{"jsonrpc":"2.0","method":"a/b"}"#);
+        check(
+            |b| notification(b, "a/b", Some(&json!({}))),
+            r#"{"jsonrpc":"2.0","method":"a/b","params":{}}"#,
+        );
+        check(|b| response(b, &id, &json!({})), r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        check(|b| response(b, &name, &()), r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#);
+    }
+
+    // protocol:J-07, protocol:J-09
+    #[test]
+    fn errors_leave_out_what_they_do_not_have() {
+        let id = RequestId::from(7);
+        let plain = ErrorObject::new(ErrorCode::METHOD_NOT_FOUND, "no such method");
+        let full = plain.clone().with_data(RawJson::from_text("[1,\n2]".to_owned()).unwrap());
+        check(
+            |b| error(b, Some(&id), &plain),
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}"#,
+        );
+        check(
+            |b| error(b, None, &full),
+            r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"no such method","data":[1, 2]}}"#,
+        );
+    }
+
+    // protocol:J-11
+    #[test]
+    fn params_are_structured_or_absent() {
+        let id = RequestId::from(1);
+        check(|b| request(b, &id, "m", Some(&())), r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#);
+        check(|b| notification(b, "m", Some(&None::<u8>)), r#"{"jsonrpc":"2.0","method":"m"}"#);
+        for params in [json!(1), json!("x"), json!(true), json!("null")] {
+            let mut buffer = b"before".to_vec();
+            let error = request(&mut buffer, &id, "m", Some(&params)).unwrap_err();
+            assert_eq!(error.to_string(), "params is neither an object nor an array");
+            assert_eq!(buffer, b"before");
+        }
+    }
+
+    #[test]
+    fn a_failed_message_leaves_the_buffer_as_it_was() {
+        let mut buffer = b"before".to_vec();
+        let params = std::collections::HashMap::from([((), 1)]);
+        let error = notification(&mut buffer, "m", Some(&params)).unwrap_err();
+        assert_eq!(error.to_string(), "key must be a string");
+        assert_eq!(buffer, b"before");
+    }
+
+    #[test]
+    fn line_breaks_of_raw_values_become_spaces() {
+        let raw: &RawValue = serde_json::from_str("{\r\n  \"a\":\n\t\"x\\n\\r\"\n}").unwrap();
+        check(
+            |b| notification(b, "m", Some(raw)),
+            "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{    \"a\": \t\"x\\n\\r\" }}",
+        );
+    }
+}

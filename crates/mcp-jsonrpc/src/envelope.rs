@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::{
     DecodeError, DecodeErrorKind, ErrorCode, ErrorObjectRef, ErrorResponse, Message, Notification, RawRef,
-    Request, RequestId, Response, Shape, decode_error::Fault, reader::Reader, token::Number,
+    Request, RequestId, Response, Shape, decode_error::Fault, key::Key, reader::Reader, token::Number,
 };
 
 /// Decodes the object at the reader's place, which lies `outer` levels deep.
@@ -85,14 +85,14 @@ impl<'a> Envelope<'a> {
 
     /// Reads a key; None for one that the envelope does not define.
     fn member(&mut self, reader: &mut Reader<'a, '_>, offset: usize) -> Result<Option<Member>, Fault> {
-        let (member, key) = match short_key(reader)? {
-            b"jsonrpc" => (Member::Version, "jsonrpc"),
-            b"id" => (Member::Id, "id"),
-            b"method" => (Member::Method, "method"),
-            b"params" => (Member::Params, "params"),
-            b"result" => (Member::Result, "result"),
-            b"error" => (Member::Error, "error"),
-            _ => return Ok(None),
+        let (member, key) = match Key::read(reader)? {
+            Key::Jsonrpc => (Member::Version, "jsonrpc"),
+            Key::Id => (Member::Id, "id"),
+            Key::Method => (Member::Method, "method"),
+            Key::Params => (Member::Params, "params"),
+            Key::Result => (Member::Result, "result"),
+            Key::Error => (Member::Error, "error"),
+            Key::Code | Key::Data | Key::Message | Key::Other => return Ok(None),
         };
         if self.has(member) {
             reader.note(DecodeErrorKind::DuplicateKey { key }, offset);
@@ -182,24 +182,6 @@ impl Id {
         }
     }
 }
-
-/// Reads a key and gives what it spells, or nothing if that is longer than any key that has a meaning.
-fn short_key<'a>(reader: &mut Reader<'a, '_>) -> Result<&'a [u8], Fault> {
-    let key = reader.key()?;
-    match key.plain() {
-        Some(plain) => Ok(plain.as_bytes()),
-        // Keys with escapes are as good as without; nobody writes them, so that they may cost something.
-        None => match key.decode() {
-            Ok(key) => Ok(KEYS.iter().find(|known| **known == key).map_or(b"", |known| known.as_bytes())),
-            Err(fault) => {
-                reader.note(fault.kind, fault.offset);
-                Ok(b"")
-            }
-        },
-    }
-}
-
-const KEYS: [&str; 9] = ["jsonrpc", "id", "method", "params", "result", "error", "code", "message", "data"];
 
 fn version(reader: &mut Reader<'_, '_>, depth: usize) -> Result<(), Fault> {
     let offset = reader.pos;
@@ -303,16 +285,16 @@ fn error_object<'a>(reader: &mut Reader<'a, '_>, depth: usize) -> Result<Option<
     let mut more = reader.enter_object(inner);
     while more {
         let offset = reader.pos;
-        let duplicate = match short_key(reader)? {
-            b"code" => {
+        let duplicate = match Key::read(reader)? {
+            Key::Code => {
                 code = error_code(reader, inner)?;
                 std::mem::replace(&mut seen_code, true).then_some("error.code")
             }
-            b"message" => {
+            Key::Message => {
                 message = text(reader, inner, invalid)?;
                 std::mem::replace(&mut seen_message, true).then_some("error.message")
             }
-            b"data" => {
+            Key::Data => {
                 data = if reader.null() { None } else { Some(reader.value(inner)?) };
                 std::mem::replace(&mut seen_data, true).then_some("error.data")
             }

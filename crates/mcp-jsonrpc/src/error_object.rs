@@ -4,7 +4,10 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorCode, RawJson, RawRef, show::Capped};
+use crate::{
+    ErrorCode, RawJson, RawRef,
+    show::{Capped, Quoted},
+};
 
 /// An error that a peer reported, or that we report to it.
 ///
@@ -91,7 +94,40 @@ fn debug(
 ) -> fmt::Result {
     f.debug_struct(name)
         .field("code", &code.get())
-        .field("message", &format_args!("\"{}\"", Capped(message)))
+        .field("message", &format_args!("{}", Quoted(message)))
         .field("data", data)
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shown_errors_are_capped_and_hide_their_data() {
+        let data = RawJson::from_text("{\"token\":\"s3cret\"}".to_owned()).unwrap();
+        let error = ErrorObject::new(ErrorCode::new(-5), "a\n\"b\"").with_data(data);
+        assert_eq!(error.to_string(), "-5: a\\n\"b\"");
+        assert_eq!(
+            format!("{error:?}"),
+            r#"ErrorObject { code: -5, message: "a\n\"b\"", data: Some(RawJson(18 bytes)) }"#
+        );
+        let long = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "x".repeat(100_000));
+        assert!(long.to_string().len() < 300);
+        assert!(format!("{long:?}").len() < 300);
+    }
+
+    // protocol:J-09
+    #[test]
+    fn serde_keeps_code_message_and_data() {
+        let text = r#"{"code":-32042,"message":"visit","data":{"n":1.50}}"#;
+        let error: ErrorObject = serde_json::from_str(text).unwrap();
+        assert_eq!(error.code, ErrorCode::URL_ELICITATION_REQUIRED);
+        assert_eq!(serde_json::to_string(&error).unwrap(), text);
+        let bare: ErrorObject =
+            serde_json::from_str(r#"{"code":1,"message":"","data":null,"more":2}"#).unwrap();
+        assert_eq!(bare, ErrorObject::new(ErrorCode::new(1), ""));
+        assert!(serde_json::from_str::<ErrorObject>(r#"{"code":"1","message":""}"#).is_err());
+        assert!(serde_json::from_str::<ErrorObject>(r#"{"code":1.5,"message":""}"#).is_err());
+    }
 }

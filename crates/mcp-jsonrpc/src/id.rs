@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::show::Quoted;
+
 /// What ties an answer to its request.
 ///
 /// Two ids are equal only when type and value are: `1` and `"1"` are different ids, and a peer that confuses them has
@@ -52,7 +54,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(f),
-            Self::String(value) => write!(f, "\"{}\"", crate::show::Capped(value)),
+            Self::String(value) => Quoted(value).fmt(f),
         }
     }
 }

@@ -217,3 +217,132 @@ impl<T> fmt::Display for Full<T> {
 }
 
 impl<T> std::error::Error for Full<T> {}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    // protocol:J-13
+    #[test]
+    fn an_answer_is_found_once_then_late() {
+        let mut calls = InFlight::new();
+        let first = calls.insert('a').unwrap();
+        let second = calls.insert('b').unwrap();
+        assert_eq!((first.clone(), second.clone()), (1.into(), 2.into()));
+        assert_eq!(calls.get(&second), Some(&'b'));
+        *calls.get_mut(&first).unwrap() = 'c';
+        assert_eq!(calls.remove(&first), Removed::Found('c'));
+        assert_eq!(calls.remove(&first), Removed::Late);
+        assert_eq!(calls.get(&first), None);
+        assert_eq!(calls.len(), 1);
+        for id in [0, 3, 4, -1, i64::MAX, i64::MIN, (1 << 32) + 2] {
+            assert_eq!(calls.remove(&id.into()), Removed::Unknown, "{id}");
+            assert_eq!(calls.get(&id.into()), None, "{id}");
+        }
+        assert_eq!(calls.remove(&second), Removed::Found('b'));
+        assert!(calls.is_empty());
+    }
+
+    // protocol:J-12, seed:E20, field:FR-101
+    #[test]
+    fn a_string_is_never_the_answer_to_a_number_but_can_be_named() {
+        let mut calls = InFlight::new();
+        let id = calls.insert(()).unwrap();
+        assert_eq!(calls.remove(&"1".into()), Removed::Unknown);
+        assert_eq!(calls.spelled_by(&"1".into()), Some(id.clone()));
+        for other in ["01", "+1", " 1", "1.0", "2", "", "one"] {
+            assert_eq!(calls.spelled_by(&other.into()), None, "{other}");
+        }
+        assert_eq!(calls.spelled_by(&id), None);
+        assert_eq!(calls.remove(&id), Removed::Found(()));
+        assert_eq!(calls.spelled_by(&"1".into()), None);
+    }
+
+    #[test]
+    fn the_table_is_bounded_below_at_and_above() {
+        let mut calls = InFlight::with_capacity(3);
+        let ids: Vec<_> = (0..3).map(|value| calls.insert(value).unwrap()).collect();
+        let full = calls.insert(3).unwrap_err();
+        assert_eq!((full.value, full.capacity), (3, 3));
+        assert_eq!(full.to_string(), "3 calls are in flight, which is the limit");
+        assert_eq!(calls.remove(&ids[1]), Removed::Found(1));
+        assert_eq!(calls.insert(4), Ok(4.into()));
+        assert!(InFlight::with_capacity(0).insert(()).is_err());
+        assert_eq!(InFlight::<()>::new().capacity(), 4096);
+    }
+
+    // protocol:J-03, protocol:J-04
+    #[test]
+    fn ids_end_below_2_to_the_53() {
+        let mut calls = InFlight::new();
+        calls.next = InFlight::<char>::MAX_ID;
+        assert_eq!(calls.insert('a'), Ok(((1_i64 << 53) - 1).into()));
+        assert!(calls.insert('b').is_err());
+        assert_eq!(calls.remove(&((1_i64 << 53) - 1).into()), Removed::Found('a'));
+        assert!(calls.insert('c').is_err());
+    }
+
+    #[test]
+    fn draining_gives_the_oldest_first_and_forgets_nothing() {
+        let mut calls = InFlight::new();
+        let ids: Vec<_> = (0..100).map(|value| calls.insert(value).unwrap()).collect();
+        for id in ids.iter().step_by(3) {
+            calls.remove(id);
+        }
+        let mut seen: Vec<_> = calls.iter().map(|(id, value)| (id, *value)).collect();
+        seen.sort();
+        let drained: Vec<_> = calls.drain().collect();
+        assert_eq!(drained, seen);
+        assert_eq!(drained.len(), 66);
+        assert!(calls.is_empty());
+        assert_eq!(calls.remove(&ids[1]), Removed::Late);
+        assert_eq!(calls.insert(7), Ok(101.into()));
+    }
+
+    #[test]
+    fn memory_follows_the_calls() {
+        let mut calls = InFlight::with_capacity(1 << 20);
+        for _ in 0..100_000 {
+            let id = calls.insert([0_u8; 64]).unwrap();
+            calls.remove(&id);
+        }
+        assert_eq!(calls.slots.len(), 16);
+    }
+
+    proptest! {
+        // protocol:J-03
+        #[test]
+        fn it_behaves_like_a_map_whose_keys_never_come_back(
+            operations in proptest::collection::vec((any::<bool>(), 0_usize..40), 0..600),
+            capacity in 1_usize..50,
+        ) {
+            let mut calls = InFlight::with_capacity(capacity);
+            let mut map = BTreeMap::new();
+            let mut issued = HashSet::new();
+            for (i, (insert, pick)) in operations.into_iter().enumerate() {
+                if insert {
+                    match calls.insert(i) {
+                        Ok(id) => {
+                            prop_assert!(map.len() < capacity);
+                            prop_assert!(issued.insert(id.clone()), "{} twice", id);
+                            map.insert(id, i);
+                        }
+                        Err(full) => {
+                            prop_assert_eq!(map.len(), capacity);
+                            prop_assert_eq!(full.value, i);
+                        }
+                    }
+                } else if let Some(id) = map.keys().nth(pick).cloned() {
+                    prop_assert_eq!(calls.get(&id), map.get(&id));
+                    prop_assert_eq!(calls.remove(&id), Removed::Found(map.remove(&id).unwrap()));
+                    prop_assert_eq!(calls.remove(&id), Removed::Late);
+                }
+                prop_assert_eq!(calls.len(), map.len());
+            }
+        }
+    }
+}

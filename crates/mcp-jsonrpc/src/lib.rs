@@ -10,6 +10,7 @@ mod envelope;
 mod error_object;
 mod id;
 mod in_flight;
+mod key;
 mod limits;
 mod lines;
 mod message;

@@ -134,6 +134,10 @@ impl LineDecoder {
     pub fn spare(&mut self) -> &mut [u8] {
         if !self.has_line() {
             self.shrink();
+            if self.start == self.end {
+                // Back to the front, where the buffer is in the cache.
+                (self.start, self.end, self.scanned) = (0, 0, 0);
+            }
         }
         if self.buffer.len() - self.end < MIN_SPARE {
             self.compact();
@@ -169,9 +173,17 @@ impl LineDecoder {
     }
 
     /// The next line, or None when more bytes are needed. It is lent until the decoder is used again.
+    #[inline]
     pub fn next_line(&mut self) -> Option<Line<'_>> {
-        let found = self.found.take().or_else(|| self.find())?;
-        Some(self.lend(found))
+        if self.found.is_none() {
+            let (start, end) = self.cut()?;
+            if self.is_plain(start, end) {
+                self.latest = end - start;
+                return self.buffer.get(start..end).map(Line::Text);
+            }
+            self.found = self.judge(start, end).or_else(|| self.find());
+        }
+        self.lend()
     }
 
     /// What the stream ended with, without a LF after it. The sender was cut off, or does not end its last line;
@@ -199,59 +211,81 @@ impl LineDecoder {
         self.buffer.capacity()
     }
 
-    fn lend(&mut self, found: Found) -> Line<'_> {
-        match found {
+    #[inline(never)]
+    fn lend(&mut self) -> Option<Line<'_>> {
+        match self.found.take()? {
             Found::Text { start, end } => {
                 self.latest = end - start;
-                Line::Text(self.buffer.get(start..end).unwrap_or_default())
+                self.buffer.get(start..end).map(Line::Text)
             }
             Found::Oversized { bytes } => {
                 self.latest = 0;
-                Line::Oversized { bytes }
+                Some(Line::Oversized { bytes })
             }
         }
     }
 
+    #[inline(never)]
     fn find(&mut self) -> Option<Found> {
         loop {
-            let window = self.buffer.get(self.scanned..self.end).unwrap_or_default();
-            let Some(at) = memchr(b'\n', window) else { break };
-            let start = self.start;
-            let end = self.scanned + at;
-            self.start = end + 1;
-            self.scanned = end + 1;
+            let (start, end) = self.cut()?;
             let found = self.judge(start, end);
             if found.is_some() {
                 return found;
             }
         }
-        self.scanned = self.end;
-        self.drop_oversized();
-        None
+    }
+
+    /// Cuts off the bytes up to the next LF.
+    #[inline(always)]
+    fn cut(&mut self) -> Option<(usize, usize)> {
+        let window = self.buffer.get(self.scanned..self.end)?;
+        let Some(at) = memchr(b'\n', window) else {
+            self.scanned = self.end;
+            self.drop_oversized();
+            return None;
+        };
+        let end = self.scanned + at;
+        let start = std::mem::replace(&mut self.start, end + 1);
+        self.scanned = end + 1;
+        Some((start, end))
+    }
+
+    /// Whether [`judge`](Self::judge) would lend exactly these bytes. Most lines are short and plain, so that looking
+    /// at them twice is what they would cost.
+    #[inline(always)]
+    fn is_plain(&self, start: usize, end: usize) -> bool {
+        let line = self.buffer.get(start..end).unwrap_or_default();
+        line.len() <= self.limits.max_line_bytes
+            && line.first().is_some_and(|first| *first > b' ')
+            && line.last().is_some_and(|last| *last > b' ')
+            && !self.at_start
+            && self.dropping.is_none()
     }
 
     /// Decides what the bytes of a finished line are; None for a blank line.
+    #[inline(never)]
     fn judge(&mut self, mut start: usize, mut end: usize) -> Option<Found> {
         let line = self.buffer.get(start..end).unwrap_or_default();
-        if let Some(dropped) = self.dropping.take() {
-            let cr = line.last().map_or(dropped.cr, |last| *last == b'\r');
-            return Some(Found::Oversized { bytes: dropped.bytes + line.len() as u64 - u64::from(cr) });
-        }
-        if std::mem::take(&mut self.at_start) && line.starts_with(BYTE_ORDER_MARK) {
-            start += BYTE_ORDER_MARK.len();
+        if self.at_start || self.dropping.is_some() {
+            if let Some(dropped) = self.dropping.take() {
+                let cr = line.last().map_or(dropped.cr, |last| *last == b'\r');
+                return Some(Found::Oversized { bytes: dropped.bytes + line.len() as u64 - u64::from(cr) });
+            }
+            self.at_start = false;
+            start += if line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         }
         end -= usize::from(line.last() == Some(&b'\r'));
+        if end - start > self.limits.max_line_bytes {
+            return Some(Found::Oversized { bytes: (end - start) as u64 });
+        }
         let line = self.buffer.get(start..end).unwrap_or_default();
-        if line.len() > self.limits.max_line_bytes {
-            return Some(Found::Oversized { bytes: line.len() as u64 });
-        }
-        if line.trim_ascii_start().is_empty() {
-            return None;
-        }
-        Some(Found::Text { start, end })
+        let blank = line.iter().all(u8::is_ascii_whitespace);
+        (!blank).then_some(Found::Text { start, end })
     }
 
     /// Gives up what was received of an unfinished line once it cannot end within the limit any more.
+    #[inline(never)]
     fn drop_oversized(&mut self) {
         let line = self.buffer.get(self.start..self.end).unwrap_or_default();
         let mark = if self.at_start && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };

@@ -234,3 +234,93 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn received(text: &str) -> RawJson {
+        RawRef::bracketed(text).to_owned()
+    }
+
+    #[test]
+    fn debug_shows_the_length_only() {
+        let raw = received(r#"{"token":"s3cret"}"#);
+        assert_eq!(format!("{raw:?} {:?}", raw.as_raw_ref()), "RawJson(18 bytes) RawRef(18 bytes)");
+    }
+
+    // field:FR-109
+    #[test]
+    fn numbers_keep_every_digit() {
+        let text = r#"{"id":1234567890123456789,"u":18446744073709551615,"n":-9007199254740993,"huge":1e400,
+            "long":1234567890123456789012345678901234567890}"#;
+        let raw = received(text);
+        assert_eq!(raw.as_str(), text);
+        assert_eq!(serde_json::to_string(&raw).unwrap(), text);
+        raw.as_raw_ref().validate().unwrap();
+        let holder: RawJson = serde_json::from_str(text).unwrap();
+        assert_eq!(holder, raw);
+    }
+
+    // field:FR-112
+    #[test]
+    fn what_is_only_bracketed_fails_when_parsed_and_is_not_passed_on() {
+        for text in
+            ["{\"a\":NaN}", "[1,]", "{\"a\"}", "[\"\\x\"]", "[\"a\u{1}\"]", "[01]", "{1:2}", "[\"\\u12\"]"]
+        {
+            let raw = received(text);
+            assert!(raw.as_raw_ref().validate().unwrap_err().is_syntax(), "{text}");
+            assert!(raw.parse::<Value>().unwrap_err().is_syntax(), "{text}");
+            assert!(serde_json::to_string(&raw).is_err(), "{text}");
+        }
+        // A lone surrogate is no fault of the syntax; it shows where the string is decoded.
+        let lone = received(r#"["\ud800"]"#);
+        assert!(lone.as_raw_ref().validate().is_ok());
+        assert!(lone.parse::<Vec<String>>().is_err());
+        assert_eq!(received(r#"["\u0000"]"#).parse::<Vec<String>>().unwrap(), ["\0"]);
+    }
+
+    #[test]
+    fn parse_errors_name_the_place_and_cap_what_they_quote() {
+        let error =
+            received(r#"{"count":"many"}"#).parse::<std::collections::HashMap<String, u8>>().unwrap_err();
+        assert!(!error.is_syntax());
+        assert_eq!((error.line(), error.column()), (1, 15));
+        assert_eq!(error.to_string(), r#"invalid type: string "many", expected u8 at line 1 column 15"#);
+        let long = received(&format!("\"{}\"", "x".repeat(100_000))).parse::<u8>().unwrap_err();
+        assert!(long.to_string().len() < 300);
+        let control = received("\"\\u001b[31m\"").parse::<u8>().unwrap_err();
+        assert!(!control.to_string().contains('\u{1b}'));
+    }
+
+    #[test]
+    fn text_and_values_become_valid_raw_json() {
+        let raw = RawJson::from_text(" {\"a\": [1, 2]} ".to_owned()).unwrap();
+        assert_eq!(raw.as_str(), "{\"a\": [1, 2]}");
+        assert!(RawJson::from_text("{\"a\"".to_owned()).unwrap_err().is_syntax());
+        let raw = RawJson::from_serialize(&json!({"a": [1, 2]})).unwrap();
+        assert_eq!(raw.as_str(), "{\"a\":[1,2]}");
+        assert_eq!(raw.parse::<Value>().unwrap(), json!({"a": [1, 2]}));
+        let error = RawJson::from_serialize(&std::collections::HashMap::from([((), 1)])).unwrap_err();
+        assert_eq!((error.line(), error.to_string().as_str()), (0, "key must be a string"));
+    }
+
+    #[test]
+    fn a_shared_piece_is_the_memory_of_its_message() {
+        let message = Arc::new(String::from(r#"{"result":{"a":"é"},"other":{"a":"é"}}"#));
+        let piece = RawRef::bracketed(message.get(10..20).unwrap());
+        assert_eq!(piece.as_str(), r#"{"a":"é"}"#);
+        let shared = piece.to_shared(&message);
+        assert_eq!(shared.as_str().as_ptr(), piece.as_str().as_ptr());
+        assert_eq!(shared.clone(), piece.to_owned());
+        assert_eq!(Arc::strong_count(&message), 2);
+
+        let elsewhere = String::from(piece.as_str());
+        let copied = RawRef::bracketed(&elsewhere).to_shared(&message);
+        assert_eq!(copied, shared);
+        assert_ne!(copied.as_str().as_ptr(), elsewhere.as_ptr());
+        assert_eq!(Arc::strong_count(&message), 2);
+    }
+}

@@ -11,31 +11,56 @@ pub(super) struct Masks {
 
 pub(super) const LEN: usize = 64;
 
-const LOW: u64 = 0x0101_0101_0101_0101;
-const LOW7: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-
-pub(super) fn classify(block: &[u8; LEN]) -> Masks {
-    let mut masks = Masks { quote: 0, backslash: 0, bracket: 0 };
-    let (words, _) = block.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let folded = word | (LOW * 0x20);
-        masks.quote |= pack(equal(word, b'"')) << (8 * i);
-        masks.backslash |= pack(equal(word, b'\\')) << (8 * i);
-        masks.bracket |= pack(equal(folded, b'{') | equal(folded, b'}')) << (8 * i);
+/// The masks of the 64 bytes from `pos` on, or of as many as there are.
+pub(super) fn at(bytes: &[u8], pos: usize) -> Masks {
+    let rest = bytes.get(pos..).unwrap_or_default();
+    if let Some(block) = rest.first_chunk() {
+        return classify(block);
     }
-    masks
+    if let Some(block) = bytes.last_chunk() {
+        // The last 64 bytes, with the bits of those before `pos` shifted out.
+        let before = LEN - rest.len();
+        let masks = classify(block);
+        let shift = |mask: u64| mask.unbounded_shr(before as u32);
+        return Masks {
+            quote: shift(masks.quote),
+            backslash: shift(masks.backslash),
+            bracket: shift(masks.bracket),
+        };
+    }
+    let mut block = [0; LEN];
+    if let Some(head) = block.get_mut(..rest.len()) {
+        head.copy_from_slice(rest);
+    }
+    classify(&block)
 }
 
-/// The high bit of every byte that equals `byte`; exact, no carry crosses a byte.
-fn equal(word: u64, byte: u8) -> u64 {
-    let difference = word ^ (LOW * u64::from(byte));
-    !(((difference & LOW7) + LOW7) | difference | LOW7)
+/// Written so that compilers turn it into vector instructions: comparing 64 bytes at once is what makes the scanner
+/// fast, and gathering one bit a byte is what costs, so that it is left out for what the block does not have.
+fn classify(block: &[u8; LEN]) -> Masks {
+    Masks {
+        quote: mask(block, |byte| byte == b'"'),
+        backslash: mask(block, |byte| byte == b'\\'),
+        // This bit is all that '[' and '{' differ in, and ']' and '}'.
+        bracket: mask(block, |byte| matches!(byte | 0x20, b'{' | b'}')),
+    }
 }
 
-/// Eight high bits to the lowest eight bits.
-fn pack(high_bits: u64) -> u64 {
-    (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+#[inline(always)]
+fn mask(block: &[u8; LEN], wanted: impl Fn(u8) -> bool) -> u64 {
+    let hits = block.map(|byte| if wanted(byte) { 0xff } else { 0 });
+    let (words, _) = hits.as_chunks::<8>();
+    if words.iter().fold(0, |any, word| any | u64::from_le_bytes(*word)) == 0 {
+        return 0;
+    }
+    let bits = words.iter().map(|word| gather(u64::from_le_bytes(*word)));
+    bits.zip(0..).fold(0, |mask, (bits, i)| mask | bits << (8 * i))
+}
+
+/// One bit for each byte that is all ones, lowest first.
+fn gather(bytes: u64) -> u64 {
+    // One different bit of each byte, added up in the highest byte.
+    (bytes & 0x8040_2010_0804_0201).wrapping_mul(0x0101_0101_0101_0101) >> 56
 }
 
 #[cfg(test)]

@@ -34,24 +34,16 @@ pub(crate) fn container(
     // One when the last byte of the previous block was a backslash that escapes the first byte of this one.
     let mut escape_carry = 0_u64;
     let mut pos = start;
-    while let Some(rest) = bytes.get(pos..).filter(|rest| !rest.is_empty()) {
-        let mut tail = [b' '; block::LEN];
-        let block = match rest.first_chunk::<{ block::LEN }>() {
-            Some(block) => block,
-            None => {
-                tail.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-                &tail
-            }
-        };
-        let masks = block::classify(block);
+    while pos < bytes.len() {
+        let masks = block::at(bytes, pos);
         let quotes = masks.quote & !escaped(masks.backslash, &mut escape_carry);
         let inside = prefix_xor(quotes) ^ in_string;
         let mut brackets = masks.bracket & !inside;
         while brackets != 0 {
-            let at = brackets.trailing_zeros() as usize;
-            let bracket = block.get(at).copied().unwrap_or(b' ');
-            if nesting.step(bracket, pos + at, max_depth) {
-                return Ok(Container { end: pos + at + 1, fault: nesting.fault });
+            let at = pos + brackets.trailing_zeros() as usize;
+            let bracket = bytes.get(at).copied().unwrap_or_default();
+            if nesting.step(bracket, at, max_depth) {
+                return Ok(Container { end: at + 1, fault: nesting.fault });
             }
             brackets &= brackets - 1;
         }
@@ -75,24 +67,30 @@ struct Nesting {
 
 impl Nesting {
     /// Takes one bracket; true when it closes the outermost one.
+    #[inline(always)]
     fn step(&mut self, bracket: u8, offset: usize, max_depth: usize) -> bool {
         let object = bracket & 0x20 != 0;
         let opens = bracket & 0x06 == 0x02;
         if opens {
             self.depth += 1;
-            if self.depth > self.allowed && self.fault.is_none() {
-                self.fault = Some(Fault::new(DecodeErrorKind::TooDeep { limit: max_depth }, offset));
-            }
             self.kinds = (self.kinds << 1) | u128::from(object);
+            if self.depth > self.allowed {
+                self.note(DecodeErrorKind::TooDeep { limit: max_depth }, offset);
+            }
             return false;
         }
-        // Past a fault the kinds may be wrong or lost, but only the count matters from there on.
-        if (self.kinds & 1 == 1) != object && self.fault.is_none() {
-            self.fault = Some(Fault::new(DecodeErrorKind::MismatchedBracket, offset));
+        if (self.kinds & 1 == 1) != object {
+            self.note(DecodeErrorKind::MismatchedBracket, offset);
         }
         self.kinds >>= 1;
-        self.depth = self.depth.saturating_sub(1);
+        self.depth -= 1;
         self.depth == 0
+    }
+
+    /// The first fault counts. Past it the kinds may be wrong or lost, but only the depth matters from there on.
+    #[cold]
+    fn note(&mut self, kind: DecodeErrorKind, offset: usize) {
+        self.fault.get_or_insert(Fault::new(kind, offset));
     }
 }
 
@@ -137,3 +135,6 @@ pub(crate) fn string(bytes: &[u8], start: usize) -> Result<usize, Fault> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
