@@ -1,0 +1,10 @@
+//! The stdio transport against real child processes and in-memory streams.
+
+mod death;
+mod flood;
+mod framing;
+mod load;
+mod shutdown;
+mod spawning;
+mod streams;
+mod support;
