@@ -240,7 +240,9 @@ impl fmt::Display for Error {
         }
         match self.inner.stderr_tail.as_deref().map(str::trim_end) {
             None | Some("") => Ok(()),
-            Some(tail) => write!(f, "; its standard error ends with: {}", Untrusted::last(tail, SHOWN_TAIL_BYTES)),
+            Some(tail) => {
+                write!(f, "; its standard error ends with: {}", Untrusted::last(tail, SHOWN_TAIL_BYTES))
+            }
         }
     }
 }

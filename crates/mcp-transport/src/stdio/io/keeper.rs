@@ -126,9 +126,11 @@ impl Keeper {
     }
 
     fn handle_output_end(&mut self, now: Instant) {
-        self.lose(Cause::OutputEnded, now);
         if self.process.is_none() {
+            self.cause.get_or_insert(Cause::OutputEnded);
             self.ladder.handle_ended(now);
+        } else {
+            self.lose(Cause::OutputEnded, now);
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use mcp_jsonrpc::{DecodeLimits, Line, LineDecoder};
+use mcp_jsonrpc::{DecodeErrorKind, DecodeLimits, Line, LineDecoder};
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::{BoxRead, shared::Shared, signal::Flags};
@@ -32,6 +32,8 @@ pub struct LineReceiver {
     decode: DecodeLimits,
     excerpt_bytes: usize,
     counts: ReceiveCounts,
+    /// A message in which bytes were replaced, while it is lent.
+    replaced: String,
     /// Lines handed over since the last read.
     lines_of_read: usize,
     left_after_end: usize,
@@ -47,6 +49,9 @@ pub struct ReceiveCounts {
     pub invalid: u64,
     /// Lines above the limit.
     pub oversized: u64,
+    /// Messages, counted above, in which bytes that are no UTF-8 were replaced by U+FFFD. A server that writes a legacy code page
+    /// gets its calls answered so, and none is left waiting for an answer that could not be told apart from noise.
+    pub replaced: u64,
 }
 
 impl LineReceiver {
@@ -60,6 +65,7 @@ impl LineReceiver {
             decode: limits.decode.clone().with_max_bytes(limits.max_line_bytes),
             excerpt_bytes: limits.excerpt_bytes,
             counts: ReceiveCounts::default(),
+            replaced: String::new(),
             lines_of_read: 0,
             left_after_end: AFTER_END_BYTES,
         }
@@ -129,6 +135,9 @@ impl LineReceiver {
 
     fn take_line(&mut self) -> Result<Received<'_>, Error> {
         self.lines_of_read += 1;
+        if !self.replaced.is_empty() {
+            self.replaced = String::new();
+        }
         let line = match self.decoder.next_line() {
             Some(Line::Text(line)) => line,
             Some(Line::Oversized { bytes }) => {
@@ -144,11 +153,34 @@ impl LineReceiver {
                 Ok(Received::Message(incoming))
             }
             Err(error) => {
+                if error.kind() == DecodeErrorKind::InvalidUtf8 && error.id().is_none() {
+                    self.replaced = replace_invalid(line, self.decode.max_bytes);
+                    if let Ok(incoming) = mcp_jsonrpc::decode(&self.replaced, &self.decode) {
+                        self.counts.messages += 1;
+                        self.counts.replaced += 1;
+                        return Ok(Received::Message(incoming));
+                    }
+                }
                 self.counts.invalid += 1;
                 Ok(Received::Invalid { error, excerpt: excerpt(line, self.excerpt_bytes) })
             }
         }
     }
+}
+
+/// The line with U+FFFD in place of what is no UTF-8; empty if that makes it longer than `max_bytes`.
+fn replace_invalid(line: &[u8], max_bytes: usize) -> String {
+    let mut text = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        if text.len() > max_bytes {
+            return String::new();
+        }
+    }
+    text
 }
 
 impl Drop for LineReceiver {

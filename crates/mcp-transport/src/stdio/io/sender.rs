@@ -179,7 +179,12 @@ impl Future for Sending<'_> {
                     return Poll::Pending;
                 }
                 Step::Writing { ticket, .. } => {
-                    std::task::ready!(this.shared.poll_write(cx, Some(ticket)));
+                    // A pending writer also waits for the message itself: closing takes the stream away from under it.
+                    if this.shared.poll_write(cx, Some(ticket)).is_pending()
+                        && lock(&this.shared.outbox).poll_written(cx, ticket).is_pending()
+                    {
+                        return Poll::Pending;
+                    }
                     this.step = Step::Waiting(ticket);
                 }
                 Step::Waiting(ticket) => {
@@ -199,7 +204,10 @@ impl Drop for Sending<'_> {
         match self.step {
             Step::New | Step::Done(_) => {}
             Step::InLine(room) => lock(&self.shared.outbox).leave_line(room),
-            Step::Writing { .. } => self.shared.hand_to_keeper(),
+            Step::Writing { ticket, .. } => {
+                lock(&self.shared.outbox).forget(ticket);
+                self.shared.hand_to_keeper();
+            }
             Step::Waiting(ticket) => lock(&self.shared.outbox).forget(ticket),
         }
     }
