@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::block::{Blocks, BlocksVisitor};
 use crate::open_enum::open_enum;
-use crate::{Icon, ResourceContents, lenient};
+use crate::{Icon, ResourceContents, lenient, number};
 
 /// Most content blocks read from one list; a longer list is an error. It keeps a peer from turning three bytes of
 /// text into a hundred bytes of memory without end.
@@ -42,7 +42,8 @@ pub struct Annotations {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
     /// How important it is, from 0 (entirely optional) to 1 (effectively required); not checked on reading.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
     /// When it last changed, in ISO 8601 (2025-06-18 and later).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]

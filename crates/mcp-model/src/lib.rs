@@ -18,6 +18,7 @@ mod list;
 mod logging;
 pub mod meta;
 pub mod methods;
+mod number;
 mod open_enum;
 mod progress;
 mod prompt;

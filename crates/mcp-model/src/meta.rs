@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{ProgressToken, ProtocolVersion};
+use crate::{ClientCapabilities, Implementation, ProgressToken, ProtocolVersion};
 
 /// On requests, all revisions: asks for progress notifications under this token.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -115,6 +115,25 @@ impl MetaObject {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What every request carries since 2026-07-28: the version, the client's capabilities cut to it and, unless the
+    /// application keeps it to itself, who the client is.
+    ///
+    /// # Errors
+    /// Never for capabilities that were read from JSON or built here; the signature is that of `serde_json`.
+    pub fn for_request(
+        version: ProtocolVersion,
+        capabilities: &ClientCapabilities,
+        client_info: Option<&Implementation>,
+    ) -> serde_json::Result<Self> {
+        let mut meta = Self::new();
+        meta.insert(PROTOCOL_VERSION, &version)?;
+        meta.insert(CLIENT_CAPABILITIES, &capabilities.clone().for_version(version))?;
+        if let Some(client_info) = client_info {
+            meta.insert(CLIENT_INFO, &client_info.clone().for_version(version))?;
+        }
+        Ok(meta)
     }
 
     /// Takes a raw object apart.

@@ -1,5 +1,9 @@
 //! The names of every method of the specification and of its tasks extension.
 
+mod standing;
+
+pub use self::standing::{Standing, standing};
+
 macro_rules! methods {
     ($( $(#[$attribute:meta])* $name:ident = $text:literal, )+) => {
         $( $(#[$attribute])* pub const $name: &str = $text; )+

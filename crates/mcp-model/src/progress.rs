@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::request::notifications;
-use crate::{ProgressToken, ProtocolVersion, RequestId, lenient, methods};
+use crate::{ProgressToken, ProtocolVersion, RequestId, lenient, methods, number};
 
 /// Parameters of `notifications/progress`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -14,9 +14,11 @@ pub struct ProgressNotificationParams {
     /// The token that the request carried.
     pub progress_token: ProgressToken,
     /// How far the work is; grows with each notification, in a unit of the sender's choice.
+    #[serde(serialize_with = "number::write")]
     pub progress: f64,
     /// How far it will go, if known.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
     /// What is going on, for people (2025-03-26 and later). Text of the peer: untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]

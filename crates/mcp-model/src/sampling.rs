@@ -16,7 +16,7 @@ pub use self::tool_rules::ToolMessageFault;
 use crate::open_enum::open_enum;
 use crate::request::requests;
 use crate::version::NotInVersion;
-use crate::{List, ProtocolVersion, Role, TaskMetadata, Tool, lenient, methods};
+use crate::{List, ProtocolVersion, Role, TaskMetadata, Tool, lenient, methods, number};
 
 /// Parameters of `sampling/createMessage`. All of it is the server's word: show it to a person before it reaches a
 /// model.
@@ -36,7 +36,8 @@ pub struct CreateMessageRequestParams {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The sampling temperature; the client may ignore it.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The most tokens to sample. The client must respect it and may sample fewer.
     #[serde(deserialize_with = "lenient::required_count")]

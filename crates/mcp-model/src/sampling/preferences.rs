@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{List, lenient};
+use crate::{List, lenient, number};
 
 /// Which model a server would like. Advice: the choice is the client's.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -13,13 +13,16 @@ pub struct ModelPreferences {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<List<ModelHint>>,
     /// How much cost matters, from 0 to 1; not checked on reading.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub cost_priority: Option<f64>,
     /// How much speed matters, from 0 to 1; not checked on reading.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub speed_priority: Option<f64>,
     /// How much ability matters, from 0 to 1; not checked on reading.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub intelligence_priority: Option<f64>,
 }
 
