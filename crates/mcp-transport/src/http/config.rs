@@ -74,11 +74,12 @@ pub struct HttpTimeouts {
     /// From the start of a connection attempt to its end, over all addresses of the host and the TLS handshake. Default
     /// 10 s. Ends with kind `Connect`.
     pub connect: Duration,
-    /// From the sending of a notification, a response, a GET or a DELETE to the head of its HTTP response. Default 30 s.
-    /// Ends with kind `Timeout`.
+    /// From the sending of a notification or a response to the head of its HTTP response. Default 30 s. Ends with kind
+    /// `Timeout`.
     pub head: Duration,
-    /// The same for a posted request. Default `None`: a server that answers in JSON sends its head only when the work is
-    /// done, so this time belongs to the caller's own deadline.
+    /// The same for a posted request and for a GET. Default `None`: a server that answers in JSON sends its head only when
+    /// the work is done, and some send the head of a stream only with its first event, so this time belongs to the
+    /// caller's own deadline.
     pub request_head: Option<Duration>,
     /// From the first byte of a message (an event of a stream, or a JSON body) to its last. Default 30 s, so that a peer
     /// that drips single bytes cannot hold a stream and a buffer for ever. The time between events is not counted, and

@@ -108,7 +108,7 @@ impl HttpConnection {
     pub async fn open_stream(&self, head: RequestHead) -> Result<Option<EventStream>, Error> {
         let shared = &self.shared;
         let outgoing = shared.get(&head, "")?;
-        let opened = shared.open(outgoing, Some(shared.config.timeouts.head)).await?;
+        let opened = shared.open(outgoing, shared.config.timeouts.request_head).await?;
         let judged = listen::judge(opened.head(), &shared.config);
         match judged {
             Ok(listen::Opened::Stream) => {

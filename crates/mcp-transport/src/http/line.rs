@@ -87,8 +87,8 @@ impl Line {
                 Err(error) => return core.handle_reopen_failed(now(), jitter(), error),
             };
             let shared = Arc::clone(&self.shared);
-            let deadline = shared.config.timeouts.head;
-            let opening = async move { shared.open(outgoing, Some(deadline)).await };
+            let deadline = shared.config.timeouts.request_head;
+            let opening = async move { shared.open(outgoing, deadline).await };
             self.source = Source::Opening(Box::pin(opening));
         }
         let Source::Opening(opening) = &mut self.source else { return Ok(()) };
