@@ -14,6 +14,8 @@ mod path;
 mod pattern;
 mod reader;
 mod request;
+#[cfg(test)]
+mod request_tests;
 mod result;
 mod revision;
 mod schema;

@@ -138,7 +138,7 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
             known.urls.lose(connection)
         });
         for id in lost.unwrap_or_default() {
-            self.end_waiters(false, |waiter| waiter.server == server && waiter.elicitation_id == id);
+            self.release_waiters(&server, &id);
             self.stir(&server, &id);
         }
         self.run_flows(now);

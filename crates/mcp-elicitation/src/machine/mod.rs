@@ -35,7 +35,10 @@ pub use self::{
     },
     limits::ElicitationLimits,
 };
-use self::{flow::Flow, registry::Registry};
+use self::{
+    flow::Flow,
+    registry::{Registry, Settled},
+};
 use crate::{ElicitAction, ElicitRequest, ElicitResult, RequestRules};
 
 /// How far an open question has come. See the diagram of [`Elicitations`].
@@ -274,8 +277,12 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
             if end == End::FlowEnded && is_shared {
                 // Another call needs the same consent and asks for it again.
                 known.urls.release(url);
-            } else if known.urls.settle(url, end) {
-                self.completed(&server, url);
+            } else {
+                match known.urls.settle(url, end) {
+                    Settled::Completed => self.completed(&server, url),
+                    Settled::Over => self.release_waiters(&server, url),
+                    Settled::Unchanged => {}
+                }
             }
             self.stir(&server, url);
         }
@@ -287,6 +294,11 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         self.events.push_back(event);
         self.end_waiters(true, |waiter| waiter.server == *server && waiter.elicitation_id == elicitation_id);
         self.stir(server, elicitation_id);
+    }
+
+    /// Ends every wait for an elicitation that can never complete any more.
+    fn release_waiters(&mut self, server: &S, elicitation_id: &str) {
+        self.end_waiters(false, |waiter| waiter.server == *server && waiter.elicitation_id == elicitation_id);
     }
 
     fn end_waiters(&mut self, completed: bool, ends: impl Fn(&Waiter<S>) -> bool) {

@@ -38,6 +38,17 @@ pub(super) struct Registry {
     entries: HashMap<String, Entry>,
 }
 
+/// What the end of a question did to its elicitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// A remembered completion counts now.
+    Completed,
+    /// It can never complete any more.
+    Over,
+    /// It is accepted, or had ended before.
+    Unchanged,
+}
+
 /// What a completion notice did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
@@ -104,26 +115,29 @@ impl Registry {
         }
     }
 
-    /// Takes the end of an entry's question; says whether the elicitation is complete by it.
-    pub(super) fn settle(&mut self, id: &str, end: End) -> bool {
+    /// Takes the end of an entry's question, and says what became of the elicitation by it.
+    pub(super) fn settle(&mut self, id: &str, end: End) -> Settled {
         let Some(entry) = self.entries.get_mut(id) else {
-            return false;
+            return Settled::Unchanged;
         };
         entry.question = None;
-        if matches!(entry.state, UrlState::Finished(_)) {
-            // Completed while it was asked once more.
-            return false;
-        }
         let is_accepted = end == End::Answered(ElicitAction::Accept);
-        let completed = matches!(entry.state, UrlState::Pending { completed: true }) && is_accepted;
-        if completed {
-            entry.finish(None);
-        } else if is_accepted {
-            entry.state = UrlState::Accepted;
-        } else {
-            entry.finish(Some(end));
+        match entry.state {
+            // Completed while it was asked once more.
+            UrlState::Finished(_) => Settled::Unchanged,
+            UrlState::Pending { completed: true } if is_accepted => {
+                entry.finish(None);
+                Settled::Completed
+            }
+            UrlState::Pending { .. } | UrlState::Accepted if is_accepted => {
+                entry.state = UrlState::Accepted;
+                Settled::Unchanged
+            }
+            UrlState::Pending { .. } | UrlState::Accepted => {
+                entry.finish(Some(end));
+                Settled::Over
+            }
         }
-        completed
     }
 
     pub(super) fn complete(&mut self, id: &str) -> Completion {

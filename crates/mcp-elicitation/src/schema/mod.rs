@@ -5,6 +5,8 @@
 //! objects, free arrays) is refused when the request is read; keywords that the subset does not know stay in
 //! [`Field::raw`] and change nothing, and so do unknown `format`s.
 
+#[cfg(test)]
+mod answer_tests;
 mod check;
 mod field;
 mod parse;
