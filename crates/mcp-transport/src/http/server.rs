@@ -27,7 +27,7 @@ use crate::Error;
 pub struct HttpServer {
     target: Target,
     headers: ApplicationHeaders,
-    config: Config,
+    config: Arc<Config>,
 }
 
 impl HttpServer {
@@ -42,7 +42,7 @@ impl HttpServer {
         if target.is_tls() {
             return Err(fault::tls_missing());
         }
-        Ok(Self { target, headers: ApplicationHeaders::default(), config: Config::default() })
+        Ok(Self { target, headers: ApplicationHeaders::default(), config: Arc::default() })
     }
 
     /// Adds a header to every request: POST, GET, DELETE, and those after a redirect. Setting the same name again, in
@@ -60,14 +60,14 @@ impl HttpServer {
     /// Replaces the limits.
     #[must_use]
     pub fn limits(mut self, limits: HttpLimits) -> Self {
-        self.config.limits = limits;
+        Arc::make_mut(&mut self.config).limits = limits;
         self
     }
 
     /// Replaces the deadlines.
     #[must_use]
     pub fn timeouts(mut self, timeouts: HttpTimeouts) -> Self {
-        self.config.timeouts = timeouts;
+        Arc::make_mut(&mut self.config).timeouts = timeouts;
         self
     }
 
@@ -80,7 +80,7 @@ impl HttpServer {
     /// A connection to the server: its pool, its session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
-        let Config { limits, timeouts } = &self.config;
+        let Config { limits, timeouts } = &*self.config;
         HttpConnection::new(Shared {
             pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
             decode_limits: DecodeLimits::new()
@@ -89,7 +89,7 @@ impl HttpServer {
             target: self.target.clone(),
             templates: Templates::new(&self.headers),
             session: SessionSlot::default(),
-            config: Arc::new(self.config.clone()),
+            config: Arc::clone(&self.config),
         })
     }
 }
