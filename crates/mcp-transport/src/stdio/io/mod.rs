@@ -25,3 +25,6 @@ pub(crate) type BoxWrite = Box<dyn AsyncWrite + Send + Unpin>;
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

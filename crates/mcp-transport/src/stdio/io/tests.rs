@@ -1,0 +1,326 @@
+//! The handles and the keeper over a stream that takes as many bytes as a test lets it, polled by hand.
+
+use std::{
+    future::Future,
+    io::{self, IoSlice},
+    pin::{Pin, pin},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use tokio::io::AsyncWrite;
+
+use super::{LineSender, keeper::Keeper, lock, sender::Sending, shared::Shared};
+use crate::{
+    ErrorKind,
+    stdio::{CloseStage, CloseWaits},
+};
+
+/// What reached the peer, and how much more it takes.
+#[derive(Debug, Default)]
+struct Pipe {
+    text: Vec<u8>,
+    writes: usize,
+    room: usize,
+    failure: Option<io::ErrorKind>,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Default)]
+struct Writer(Arc<Mutex<Pipe>>);
+
+impl AsyncWrite for Writer {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut pipe = lock(&self.0);
+        if let Some(kind) = pipe.failure {
+            return Poll::Ready(Err(kind.into()));
+        }
+        if pipe.room == 0 {
+            pipe.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        pipe.writes += 1;
+        let offered: Vec<u8> = bufs.iter().flat_map(|buf| buf.iter().copied()).collect();
+        let taken = offered.len().min(pipe.room);
+        pipe.room -= taken;
+        pipe.text.extend_from_slice(&offered[..taken]);
+        Poll::Ready(Ok(taken))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+struct Bench {
+    writer: Writer,
+    shared: Arc<Shared>,
+    sender: LineSender,
+    keeper: Keeper,
+}
+
+impl Bench {
+    fn new(room: usize) -> Self {
+        let writer = Writer::default();
+        lock(&writer.0).room = room;
+        let shared = Arc::new(Shared::new(Box::new(writer.clone()), false, 1000));
+        let keeper = Keeper::new(Arc::clone(&shared), CloseWaits::default(), None);
+        Self { writer, sender: LineSender::new(Arc::clone(&shared)), shared, keeper }
+    }
+
+    fn poll_keeper(&mut self) -> Poll<()> {
+        self.keeper.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(lock(&self.writer.0).text.clone()).unwrap()
+    }
+
+    fn writes(&self) -> usize {
+        lock(&self.writer.0).writes
+    }
+
+    fn make_room(&self, bytes: usize) {
+        let mut pipe = lock(&self.writer.0);
+        pipe.room += bytes;
+        pipe.waker.take().into_iter().for_each(Waker::wake);
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn is_done(sending: &mut Sending<'_>) -> bool {
+    match poll(sending) {
+        Poll::Ready(Ok(())) => true,
+        Poll::Ready(Err(error)) => panic!("{error:?}"),
+        Poll::Pending => false,
+    }
+}
+
+#[test]
+fn a_lone_message_is_written_by_its_sender_at_the_first_poll() {
+    let bench = Bench::new(1000);
+    assert!(is_done(&mut bench.sender.send(Bytes::from_static(b"one"))));
+    assert_eq!((bench.text().as_str(), bench.writes()), ("one\n", 1));
+}
+
+#[test]
+fn a_burst_is_one_write() {
+    let bench = Bench::new(10_000);
+    bench.shared.set_burst(true);
+    let mut sendings: Vec<_> =
+        (0..64).map(|number| bench.sender.send(Bytes::from(format!("message {number}")))).collect();
+    assert!(sendings.iter_mut().all(|sending| !is_done(sending)), "the first leaves time for the others");
+    assert!(is_done(&mut sendings[0]));
+    assert_eq!(bench.writes(), 1);
+    assert!(sendings[1..].iter_mut().all(is_done));
+    assert_eq!(bench.writes(), 1);
+    assert_eq!(bench.text().lines().count(), 64);
+    assert!(bench.text().starts_with("message 0\nmessage 1\n"));
+}
+
+#[test]
+fn a_burst_of_more_messages_than_one_write_takes_is_written_whole() {
+    let bench = Bench::new(100_000);
+    bench.shared.set_burst(true);
+    let mut sendings: Vec<_> = (0..150).map(|_| bench.sender.send(Bytes::from_static(b"m"))).collect();
+    sendings.iter_mut().for_each(|sending| assert!(!is_done(sending)));
+    assert!(sendings.iter_mut().all(is_done));
+    assert_eq!(bench.text(), "m\n".repeat(150));
+    assert_eq!(bench.writes(), 3);
+}
+
+#[test]
+fn what_a_dropped_writer_began_is_finished_by_the_keeper() {
+    let mut bench = Bench::new(2);
+    let sender = bench.sender.clone();
+    let (mut first, mut second) =
+        (sender.send(Bytes::from_static(b"first")), sender.send(Bytes::from_static(b"second")));
+    assert!(!is_done(&mut first));
+    assert!(!is_done(&mut second));
+    assert!(first.has_left() && !second.has_left());
+    drop(first);
+    assert!(bench.poll_keeper().is_pending());
+    assert_eq!(bench.text(), "fi");
+    bench.make_room(100);
+    assert!(!is_done(&mut second));
+    assert!(bench.poll_keeper().is_pending());
+    assert_eq!(bench.text(), "first\nsecond\n");
+    assert!(is_done(&mut second));
+    // The keeper gave the role back.
+    assert!(is_done(&mut sender.send(Bytes::from_static(b"third"))));
+    assert_eq!(bench.text(), "first\nsecond\nthird\n");
+}
+
+#[test]
+fn a_sender_does_not_wait_for_others_once_its_own_message_is_written() {
+    let mut bench = Bench::new(3);
+    let sender = bench.sender.clone();
+    bench.shared.set_burst(true);
+    let (mut first, mut second) =
+        (sender.send(Bytes::from_static(b"1")), sender.send(Bytes::from_static(b"2222")));
+    assert!(!is_done(&mut first));
+    assert!(!is_done(&mut second));
+    assert!(is_done(&mut first), "the pipe is full after it, and that is not its business");
+    bench.make_room(100);
+    assert!(!is_done(&mut second));
+    assert!(bench.poll_keeper().is_pending());
+    assert!(is_done(&mut second));
+}
+
+#[test]
+fn a_message_dropped_while_it_waits_for_room_is_not_sent() {
+    let mut bench = Bench::new(0);
+    let sender = bench.sender.clone();
+    let mut big = sender.send(Bytes::from(vec![b'b'; 999]));
+    let mut waiting = sender.send(Bytes::from_static(b"waiting"));
+    let mut after = sender.send(Bytes::from_static(b"after"));
+    for sending in [&mut big, &mut waiting, &mut after] {
+        assert!(!is_done(sending));
+    }
+    drop(waiting);
+    bench.make_room(10_000);
+    assert!(is_done(&mut big));
+    assert!(is_done(&mut after));
+    assert!(bench.poll_keeper().is_pending());
+    assert_eq!(bench.text(), format!("{}\nafter\n", "b".repeat(999)));
+}
+
+#[test]
+fn a_write_that_fails_fails_everybody_when_the_reason_is_known() {
+    // seed:B30
+    let mut bench = Bench::new(0);
+    let sender = bench.sender.clone();
+    let mut first = sender.send(Bytes::from_static(b"first"));
+    let mut second = sender.send(Bytes::from_static(b"second"));
+    assert!(!is_done(&mut first) && !is_done(&mut second));
+    lock(&bench.writer.0).failure = Some(io::ErrorKind::BrokenPipe);
+    assert!(poll(&mut first).is_pending());
+    // Over a stream there is no exit to wait for, but the peer may still say something: the keeper waits a little.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let shared = Arc::clone(&bench.shared);
+        std::future::poll_fn(|cx| bench.keeper.poll(cx)).await;
+        let error = first.await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Closed, "the peer closed its input")
+        );
+        assert!(std::error::Error::source(&error).is_some());
+        assert!(!error.outcome_unknown());
+        assert!(!second.await.unwrap_err().outcome_unknown());
+        assert_eq!(shared.report().await.stage(), CloseStage::Abandoned);
+    });
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Start(usize),
+    Poll(usize),
+    Drop(usize),
+    Room(usize),
+    Keeper,
+    Burst(bool),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        4 => (1usize..300).prop_map(Act::Start),
+        6 => (0usize..8).prop_map(Act::Poll),
+        2 => (0usize..8).prop_map(Act::Drop),
+        4 => (1usize..200).prop_map(Act::Room),
+        3 => Just(Act::Keeper),
+        1 => any::<bool>().prop_map(Act::Burst),
+    ];
+    prop::collection::vec(act, 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn nothing_is_lost_torn_or_repeated_whoever_is_dropped(acts in acts()) {
+        let mut bench = Bench::new(0);
+        let sender = bench.sender.clone();
+        let mut open: Vec<(usize, Sending<'_>)> = Vec::new();
+        let mut started = 0;
+        let mut done = Vec::new();
+        let mut maybe = Vec::new();
+        for act in acts {
+            match act {
+                Act::Start(bytes) => {
+                    let text = format!("{started}:{}", "x".repeat(bytes));
+                    open.push((started, sender.send(Bytes::from(text))));
+                    started += 1;
+                }
+                Act::Poll(at) if at < open.len() => {
+                    let left_before = open[at].1.has_left();
+                    if is_done(&mut open[at].1) {
+                        done.push(open.remove(at).0);
+                    } else {
+                        prop_assert!(open[at].1.has_left() || !left_before);
+                    }
+                }
+                Act::Drop(at) if at < open.len() => {
+                    let (number, sending) = open.remove(at);
+                    if sending.has_left() {
+                        done.push(number);
+                    } else {
+                        maybe.push(number);
+                    }
+                }
+                Act::Room(bytes) => bench.make_room(bytes),
+                Act::Keeper => prop_assert!(bench.poll_keeper().is_pending()),
+                Act::Burst(burst) => bench.shared.set_burst(burst),
+                Act::Poll(_) | Act::Drop(_) => {}
+            }
+        }
+        bench.make_room(1_000_000);
+        // A sender may yield once, and wait for room behind each other one.
+        for _ in 0..=2 * open.len() {
+            open.retain_mut(|(number, sending)| {
+                let over = is_done(sending);
+                if over {
+                    done.push(*number);
+                }
+                !over
+            });
+            prop_assert!(bench.poll_keeper().is_pending());
+        }
+        prop_assert!(open.is_empty(), "{} senders hang", open.len());
+        let text = bench.text();
+        prop_assert!(text.is_empty() || text.ends_with('\n'));
+        let mut seen = Vec::new();
+        for line in text.lines() {
+            let (number, body) = line.split_once(':').unwrap();
+            prop_assert!(body.bytes().all(|byte| byte == b'x') && !body.is_empty());
+            seen.push(number.parse::<usize>().unwrap());
+        }
+        let mut sorted = seen.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        prop_assert_eq!(sorted.len(), seen.len(), "written twice");
+        prop_assert!(done.iter().all(|number| seen.contains(number)), "written and not there");
+        prop_assert!(seen.iter().all(|number| done.contains(number) || maybe.contains(number)));
+    }
+}
