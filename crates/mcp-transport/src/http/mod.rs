@@ -21,6 +21,7 @@ mod server;
 
 pub use self::config::{HttpLimits, HttpTimeouts};
 pub use self::connection::HttpConnection;
+pub use self::core::tool_headers::{ToolHeaders, ToolHeadersError};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
 pub use self::post::{Post, PostKind, RequestHead};
