@@ -67,7 +67,8 @@ pub(crate) fn decode(stream: &[u8], limits: &Limits) -> Outcome {
         match name {
             "data" if !broken => {
                 data.push(value.to_owned());
-                if data.join("\n").len() > limits.max_event_data_bytes {
+                let line_feeds = data.len() - 1;
+                if data.iter().map(String::len).sum::<usize>() + line_feeds > limits.max_event_data_bytes {
                     too_long = Some(Limit::EventData);
                 }
             }
