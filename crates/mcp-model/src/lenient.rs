@@ -3,7 +3,10 @@
 //! They go by way of the member's raw text, so that whatever stands there is skipped as a whole and the reading can
 //! go on behind it. The cost is one copy of the member, paid only when it is present.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -15,6 +18,82 @@ where
 {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str::<Option<T>>(raw.get()).unwrap_or(None))
+}
+
+/// Like [`hint`] for text and numbers, without the copy: for notifications, which may come in streams.
+pub(crate) fn scalar<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Scalar,
+{
+    deserializer.deserialize_any(ScalarVisitor(PhantomData))
+}
+
+/// What [`scalar`] reads.
+pub(crate) trait Scalar: Sized {
+    fn from_text(_: &str) -> Option<Self> {
+        None
+    }
+
+    fn from_number(_: f64) -> Option<Self> {
+        None
+    }
+}
+
+impl Scalar for String {
+    fn from_text(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+}
+
+impl Scalar for f64 {
+    fn from_number(number: f64) -> Option<Self> {
+        Some(number)
+    }
+}
+
+struct ScalarVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Scalar> Visitor<'de> for ScalarVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Option<T>, E> {
+        Ok(T::from_number(number as f64))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Option<T>, E> {
+        Ok(T::from_number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Option<T>, E> {
+        Ok(T::from_number(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Option<T>, E> {
+        Ok(T::from_text(text))
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Option<T>, A::Error> {
+        while sequence.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<T>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
 }
 
 /// Reads an optional count: fractions are cut, negative numbers become 0, numbers beyond the range saturate, anything

@@ -75,7 +75,7 @@ pub struct LoggingMessageNotificationParams {
     /// How serious it is.
     pub level: LoggingLevel,
     /// The part of the server that speaks.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
     /// What it says: any JSON value, as raw JSON. Data of the peer: untrusted.
     pub data: Box<RawValue>,

@@ -17,11 +17,11 @@ pub struct ProgressNotificationParams {
     #[serde(serialize_with = "number::write")]
     pub progress: f64,
     /// How far it will go, if known.
-    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(default, deserialize_with = "lenient::scalar")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
     /// What is going on, for people (2025-03-26 and later). Text of the peer: untrusted.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct CancelledNotificationParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
     /// Why, for people. Text of the peer: untrusted.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]

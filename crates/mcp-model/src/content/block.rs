@@ -15,14 +15,13 @@ use super::{
 };
 use crate::lenient;
 
-type Built<T> = Result<T, (&'static str, Members)>;
+/// A block, or what is missing. On failure the members are as they were.
+type Built<T> = Result<T, &'static str>;
 
 impl Tagged for ContentBlock {
-    fn defines(kind: &str) -> bool {
-        matches!(kind, "text" | "image" | "audio" | "resource_link" | "resource")
-    }
+    const KINDS: &[&'static str] = &["text", "image", "audio", "resource_link", "resource"];
 
-    fn build(kind: &str, members: Members) -> Built<Self> {
+    fn build(kind: &str, members: &mut Members) -> Built<Self> {
         match kind {
             "text" => text(members).map(Self::Text),
             "image" => image(members).map(Self::Image),
@@ -38,11 +37,9 @@ impl Tagged for ContentBlock {
 }
 
 impl Tagged for SamplingMessageContentBlock {
-    fn defines(kind: &str) -> bool {
-        matches!(kind, "text" | "image" | "audio" | "tool_use" | "tool_result")
-    }
+    const KINDS: &[&'static str] = &["text", "image", "audio", "tool_use", "tool_result"];
 
-    fn build(kind: &str, members: Members) -> Built<Self> {
+    fn build(kind: &str, members: &mut Members) -> Built<Self> {
         match kind {
             "text" => text(members).map(Self::Text),
             "image" => image(members).map(Self::Image),
@@ -57,40 +54,54 @@ impl Tagged for SamplingMessageContentBlock {
     }
 }
 
-fn text(mut members: Members) -> Built<TextContent> {
+fn text(members: &mut Members) -> Built<TextContent> {
     let Some(text) = take_string(&mut members.text) else {
-        return Err(("no string `text`", members));
+        return Err("no string `text`");
     };
-    Ok(TextContent { text, annotations: hint(members.annotations), meta: optional(members.meta) })
+    Ok(TextContent {
+        text,
+        annotations: hint(members.annotations.take()),
+        meta: optional(members.meta.take()),
+    })
 }
 
-fn image(members: Members) -> Built<ImageContent> {
-    let (data, mime_type, members) = encoded(members)?;
-    Ok(ImageContent { data, mime_type, annotations: hint(members.annotations), meta: optional(members.meta) })
+fn image(members: &mut Members) -> Built<ImageContent> {
+    let (data, mime_type) = encoded(members)?;
+    Ok(ImageContent {
+        data,
+        mime_type,
+        annotations: hint(members.annotations.take()),
+        meta: optional(members.meta.take()),
+    })
 }
 
-fn audio(members: Members) -> Built<AudioContent> {
-    let (data, mime_type, members) = encoded(members)?;
-    Ok(AudioContent { data, mime_type, annotations: hint(members.annotations), meta: optional(members.meta) })
+fn audio(members: &mut Members) -> Built<AudioContent> {
+    let (data, mime_type) = encoded(members)?;
+    Ok(AudioContent {
+        data,
+        mime_type,
+        annotations: hint(members.annotations.take()),
+        meta: optional(members.meta.take()),
+    })
 }
 
-fn encoded(mut members: Members) -> Built<(String, String, Members)> {
+fn encoded(members: &mut Members) -> Built<(String, String)> {
     if !matches!(members.mime_type, Some(Value::String(_))) {
-        return Err(("no string `mimeType`", members));
+        return Err("no string `mimeType`");
     }
     let Some(data) = take_string(&mut members.data) else {
-        return Err(("no string `data`", members));
+        return Err("no string `data`");
     };
     let mime_type = take_string(&mut members.mime_type).unwrap_or_default();
-    Ok((data, mime_type, members))
+    Ok((data, mime_type))
 }
 
-fn resource_link(mut members: Members) -> Built<ResourceLink> {
+fn resource_link(members: &mut Members) -> Built<ResourceLink> {
     if !matches!(members.name, Some(Value::String(_))) {
-        return Err(("no string `name`", members));
+        return Err("no string `name`");
     }
     let Some(uri) = take_string(&mut members.uri) else {
-        return Err(("no string `uri`", members));
+        return Err("no string `uri`");
     };
     Ok(ResourceLink {
         uri,
@@ -98,53 +109,63 @@ fn resource_link(mut members: Members) -> Built<ResourceLink> {
         title: take_string(&mut members.title),
         description: take_string(&mut members.description),
         mime_type: take_string(&mut members.mime_type),
-        size: members.size.and_then(|raw| lenient::parse_count(raw.get())),
-        icons: hint(members.icons),
-        annotations: hint(members.annotations),
-        meta: optional(members.meta),
+        size: members.size.take().and_then(|raw| lenient::parse_count(raw.get())),
+        icons: hint(members.icons.take()),
+        annotations: hint(members.annotations.take()),
+        meta: optional(members.meta.take()),
     })
 }
 
-fn embedded_resource(mut members: Members) -> Built<EmbeddedResource> {
+fn embedded_resource(members: &mut Members) -> Built<EmbeddedResource> {
     let Some(resource) = members.resource.take() else {
-        return Err(("no `resource`", members));
+        return Err("no `resource`");
     };
-    Ok(EmbeddedResource { resource, annotations: hint(members.annotations), meta: optional(members.meta) })
+    Ok(EmbeddedResource {
+        resource,
+        annotations: hint(members.annotations.take()),
+        meta: optional(members.meta.take()),
+    })
 }
 
-fn tool_use(mut members: Members) -> Built<ToolUseContent> {
+fn tool_use(members: &mut Members) -> Built<ToolUseContent> {
     if !members.input.as_deref().is_some_and(lenient::is_object) {
-        return Err(("no object `input`", members));
+        return Err("no object `input`");
     }
     if !matches!(members.name, Some(Value::String(_))) {
-        return Err(("no string `name`", members));
+        return Err("no string `name`");
     }
     let Some(id) = take_string(&mut members.id) else {
-        return Err(("no string `id`", members));
+        return Err("no string `id`");
     };
     let Some(input) = members.input.take() else {
-        return Err(("no object `input`", members));
+        return Err("no object `input`");
     };
     let name = take_string(&mut members.name).unwrap_or_default();
-    Ok(ToolUseContent { id, name, input, meta: optional(members.meta) })
+    Ok(ToolUseContent { id, name, input, meta: optional(members.meta.take()) })
 }
 
-fn tool_result(mut members: Members) -> Built<ToolResultContent> {
+fn tool_result(members: &mut Members) -> Built<ToolResultContent> {
     let content = match members.content.as_deref().map(|raw| serde_json::from_str::<Blocks>(raw.get())) {
         None => Vec::new(),
         Some(Ok(blocks)) => blocks.0,
-        Some(Err(_)) => return Err(("`content` is not a list of blocks", members)),
+        Some(Err(_)) => return Err("`content` is not a list of blocks"),
     };
     let is_error = match members.is_error.as_deref().map(|raw| serde_json::from_str(raw.get())) {
         None => None,
         Some(Ok(is_error)) => is_error,
-        Some(Err(_)) => return Err(("`isError` is not a truth value", members)),
+        Some(Err(_)) => return Err("`isError` is not a truth value"),
     };
     let Some(tool_use_id) = take_string(&mut members.tool_use_id) else {
-        return Err(("no string `toolUseId`", members));
+        return Err("no string `toolUseId`");
     };
-    let structured_content = members.structured_content;
-    Ok(ToolResultContent { tool_use_id, content, structured_content, is_error, meta: optional(members.meta) })
+    let structured_content = members.structured_content.take();
+    Ok(ToolResultContent {
+        tool_use_id,
+        content,
+        structured_content,
+        is_error,
+        meta: optional(members.meta.take()),
+    })
 }
 
 fn hint<T: DeserializeOwned>(raw: Option<Box<RawValue>>) -> Option<T> {

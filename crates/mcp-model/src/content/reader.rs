@@ -18,11 +18,11 @@ use crate::ResourceContents;
 
 /// A set of blocks, told apart by their kind.
 pub(super) trait Tagged: Sized {
-    /// Whether the set defines the kind.
-    fn defines(kind: &str) -> bool;
+    /// The kinds that the set defines.
+    const KINDS: &[&'static str];
 
-    /// Makes a block of a kind that the set defines. On failure the members come back with what is missing.
-    fn build(kind: &str, members: Members) -> Result<Self, (&'static str, Members)>;
+    /// Makes a block of a kind that the set defines, or says what is missing and leaves the members as they were.
+    fn build(kind: &str, members: &mut Members) -> Result<Self, &'static str>;
 
     fn unknown(block: UnknownContent) -> Self;
 }
@@ -81,30 +81,30 @@ impl<'de, T: Tagged> Visitor<'de> for Reader<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
-        let mut early = Vec::new();
+        let mut early = Early::default();
         let kind = loop {
             match map.next_key::<Key>()? {
                 None => return unknown(None, Some("no `type`"), &early),
-                Some(Key::Type) => break map.next_value::<Value>()?,
+                Some(Key::Type) => break map.next_value_seed(KindSeed(T::KINDS))?,
                 Some(key) => early.push((key, map.next_value::<Box<RawValue>>()?)),
             }
         };
         let kind = match kind {
-            Value::String(kind) => kind,
-            odd => {
-                early.push((Key::Type, raw(&odd)?));
-                collect(&mut map, &mut early)?;
-                return unknown(None, Some("`type` is not a string"), &early);
+            Kind::Defined(kind) => kind,
+            Kind::Other(kind) => {
+                early.push((Key::Type, raw(&kind)?));
+                while let Some(entry) = map.next_entry()? {
+                    early.push(entry);
+                }
+                return match kind {
+                    Value::String(kind) => unknown(Some(kind), None, &early),
+                    _ => unknown(None, Some("`type` is not a string"), &early),
+                };
             }
         };
-        if !T::defines(&kind) {
-            early.push((Key::Type, raw(&kind)?));
-            collect(&mut map, &mut early)?;
-            return unknown(Some(kind), None, &early);
-        }
         let mut members = Members::default();
         let mut problem = None;
-        for (key, value) in early {
+        for (key, value) in early.into_iter() {
             let seed = MemberSeed { members: &mut members, key };
             if seed.deserialize(&mut serde_json::Deserializer::from_str(value.get())).is_err() {
                 problem = Some("a member beyond the range of its type");
@@ -118,32 +118,107 @@ impl<'de, T: Tagged> Visitor<'de> for Reader<T> {
                 map.next_value_seed(MemberSeed { members: &mut members, key })?;
             }
         }
-        let (problem, members) = match problem {
-            Some(problem) => (problem, members),
-            None => match T::build(&kind, members) {
+        let problem = match problem {
+            Some(problem) => problem,
+            None => match T::build(kind, &mut members) {
                 Ok(block) => return Ok(block),
-                Err(failure) => failure,
+                Err(missing) => missing,
             },
         };
-        let raw = raw(&Rewritten { kind: &kind, members: &members })?;
+        let raw = raw(&Rewritten { kind, members: &members })?;
         Ok(T::unknown(UnknownContent { kind: Some(kind.into()), problem: Some(problem), raw }))
     }
 }
 
-fn collect<'de, A: MapAccess<'de>>(
-    map: &mut A,
-    into: &mut Vec<(Key, Box<RawValue>)>,
-) -> Result<(), A::Error> {
-    while let Some(entry) = map.next_entry()? {
-        into.push(entry);
+type Entry = (Key, Box<RawValue>);
+
+/// Members that came before `type`. Peers that sort members have one of them in a text block, which is the common
+/// case and takes no list.
+#[derive(Default)]
+struct Early {
+    first: Option<Entry>,
+    more: Vec<Entry>,
+}
+
+impl Early {
+    fn push(&mut self, entry: Entry) {
+        if self.first.is_none() {
+            self.first = Some(entry);
+        } else {
+            self.more.push(entry);
+        }
     }
-    Ok(())
+
+    fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.first.iter().chain(&self.more)
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = Entry> {
+        self.first.into_iter().chain(self.more)
+    }
+}
+
+/// The value of `type`: one of the defined kinds, without a copy, or anything else.
+enum Kind {
+    Defined(&'static str),
+    Other(Value),
+}
+
+struct KindSeed(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for KindSeed {
+    type Value = Kind;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Kind, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for KindSeed {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a kind of content")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Kind, E> {
+        let defined = self.0.iter().find(|kind| **kind == text);
+        Ok(defined.map_or_else(|| Kind::Other(text.into()), |kind| Kind::Defined(kind)))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Kind, E> {
+        Ok(Kind::Other(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Kind, E> {
+        Ok(Kind::Other(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Kind, E> {
+        Ok(Kind::Other(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Kind, E> {
+        Ok(Kind::Other(value.into()))
+    }
+
+    fn visit_unit<E>(self) -> Result<Kind, E> {
+        Ok(Kind::Other(Value::Null))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Kind, A::Error> {
+        Value::deserialize(serde::de::value::SeqAccessDeserializer::new(sequence)).map(Kind::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Kind, A::Error> {
+        Value::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Kind::Other)
+    }
 }
 
 fn unknown<T: Tagged, E: serde::de::Error>(
     kind: Option<String>,
     problem: Option<&'static str>,
-    members: &[(Key, Box<RawValue>)],
+    members: &Early,
 ) -> Result<T, E> {
     let raw = raw(&InOrder(members))?;
     Ok(T::unknown(UnknownContent { kind: kind.map(Into::into), problem, raw }))
@@ -154,7 +229,7 @@ fn raw<E: serde::de::Error>(value: &impl Serialize) -> Result<Box<RawValue>, E> 
 }
 
 /// Writes members in the order they were read.
-struct InOrder<'a>(&'a [(Key, Box<RawValue>)]);
+struct InOrder<'a>(&'a Early);
 
 impl Serialize for InOrder<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

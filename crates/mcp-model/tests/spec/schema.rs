@@ -46,7 +46,7 @@ impl Schema {
             self.keyword(keyword, rule, value, path)?;
         }
         let Some(members) = value.as_object() else { return Ok(()) };
-        let Some(known) = self.known_members(schema, value) else { return Ok(()) };
+        let Some(known) = self.known_members(schema) else { return Ok(()) };
         match members.keys().find(|name| !known.contains(name.as_str())) {
             Some(name) if !path.ends_with("_meta") => Err(format!("{path}: `{name}` is not defined")),
             _ => Ok(()),
@@ -67,8 +67,8 @@ impl Schema {
                 true
             }
             "required" => {
-                let names = rule.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
-                let missing = names.filter(|name| value.is_object() && value.get(name).is_none()).next();
+                let mut names = rule.as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+                let missing = names.find(|name| value.is_object() && value.get(name).is_none());
                 return missing.map_or(Ok(()), |name| Err(format!("{path}: `{name}` is missing")));
             }
             "type" => match rule {
@@ -121,11 +121,7 @@ impl Schema {
     }
 
     /// The members that the schema defines itself; `None` when it is open or leaves that to others.
-    fn known_members<'a>(
-        &'a self,
-        schema: &'a Map<String, Value>,
-        value: &Value,
-    ) -> Option<BTreeSet<&'a str>> {
+    fn known_members<'a>(&'a self, schema: &'a Map<String, Value>) -> Option<BTreeSet<&'a str>> {
         if schema.contains_key("additionalProperties") {
             return None;
         }
@@ -135,7 +131,7 @@ impl Schema {
         }
         for branch in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             let branch = branch.get("$ref").map_or(branch, |reference| self.target(reference));
-            known.get_or_insert_default().extend(self.known_members(branch.as_object()?, value)?);
+            known.get_or_insert_default().extend(self.known_members(branch.as_object()?)?);
         }
         known
     }
