@@ -152,7 +152,7 @@ impl Error {
 // Some of these serve one transport only, and each can be compiled without the other.
 #[cfg_attr(
     not(all(feature = "stdio", feature = "http")),
-    expect(dead_code, reason = "the other transport uses the rest")
+    allow(dead_code, reason = "the other transport uses the rest")
 )]
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {

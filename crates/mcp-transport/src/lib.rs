@@ -1,7 +1,6 @@
 //! Model Context Protocol transports: stdio and Streamable HTTP.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(any(feature = "stdio", feature = "http")), expect(unused, reason = "nothing to carry"))]
 
 mod error;
 mod exit;
