@@ -31,7 +31,10 @@ pub enum Received<'a> {
 }
 
 /// The first `max_bytes` of `bytes` as text; borrows where they are valid UTF-8.
-#[cfg_attr(not(any(feature = "stdio", feature = "http")), allow(dead_code, reason = "no transport, no excerpt"))]
+#[cfg_attr(
+    not(any(feature = "stdio", feature = "http")),
+    allow(dead_code, reason = "no transport, no excerpt")
+)]
 pub(crate) fn excerpt(bytes: &[u8], max_bytes: usize) -> Cow<'_, str> {
     let mut cut = max_bytes.min(bytes.len());
     // A character that the cut falls into would show as a replacement character the peer did not send.
