@@ -1,0 +1,4 @@
+//! Hands `elicit_ops` to libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mcp_fuzz::elicitation::elicit_ops(data));
