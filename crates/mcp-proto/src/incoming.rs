@@ -257,7 +257,9 @@ impl Connection {
 
     /// Reads the params of a notification, or reports that they are malformed.
     fn typed<T: DeserializeOwned>(&mut self, method: &str, params: Option<RawRef<'_>>) -> Option<T> {
-        match params.map(|params| params.parse::<T>()) {
+        // A derived reader would also take an array, member by member.
+        let object = params.filter(|params| params.as_str().starts_with('{'));
+        match object.map(|params| params.parse::<T>()) {
             Some(Ok(typed)) => Some(typed),
             _ => {
                 self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());

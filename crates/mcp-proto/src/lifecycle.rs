@@ -84,7 +84,8 @@ fn version_offered_by_refusal(error: &ErrorObject) -> Option<ProtocolVersion> {
     if ![ErrorCode::INVALID_PARAMS, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION].contains(&error.code) {
         return None;
     }
-    let data: Data = error.data.as_ref()?.parse().ok()?;
+    let data = error.data.as_ref().filter(|data| data.as_str().starts_with('{'))?;
+    let data: Data = data.parse().ok()?;
     data.supported
         .iter()
         .filter_map(|name| name.parse::<ProtocolVersion>().ok())
@@ -106,6 +107,9 @@ fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> {
         instructions: Option<&'a RawValue>,
     }
     let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
+    if !result.as_str().starts_with('{') {
+        return Err(invalid("the initialize result is no object"));
+    }
     let raw: Raw<'_> =
         result.parse().map_err(|_| invalid("the initialize result has no readable protocolVersion"))?;
     let protocol_version = match raw.protocol_version.parse::<ProtocolVersion>() {
