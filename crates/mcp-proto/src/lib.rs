@@ -46,6 +46,8 @@ mod incoming;
 mod lifecycle;
 mod phase;
 mod server_requests;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 pub use call::{CallId, CallOptions};

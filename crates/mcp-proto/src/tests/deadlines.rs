@@ -1,0 +1,210 @@
+//! Deadlines of calls, in virtual time.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Session;
+use crate::{CallError, CallOptions, DiagnosticKind, Event};
+
+fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
+    match session.failure(call) {
+        CallError::Timeout { after, dispatched: true } => after,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// protocol:L-39, seed:B25, field:FR-105
+#[test]
+fn a_call_that_is_not_answered_times_out_with_one_notice() {
+    for method in ["resources/read", "prompts/get", "tools/call", "tools/list"] {
+        let mut session = Session::ready();
+        let (call, id) = session.call_with(method, &CallOptions::with_timeout(Duration::from_millis(300)));
+        session.advance(Duration::from_millis(299));
+        assert!(session.sent().is_empty() && session.events().is_empty());
+        session.advance(Duration::from_millis(1));
+        let notice = session.only_sent();
+        assert_eq!(notice["method"], "notifications/cancelled");
+        assert_eq!(notice["params"]["requestId"], id);
+        assert_eq!(timeout(&mut session, call), Duration::from_millis(300));
+        session.assert_idle();
+        session.seconds(1000);
+        assert!(session.sent().is_empty(), "never sent again");
+        session.answer(&id, &json!({}));
+        assert_eq!(session.diagnostics(), [DiagnosticKind::LateResponse]);
+    }
+}
+
+#[test]
+fn the_defaults_are_a_minute_and_half_an_hour() {
+    let options = CallOptions::default();
+    assert_eq!(options.timeout, Duration::from_secs(60));
+    assert_eq!(options.max_total, Duration::from_secs(1800));
+    let mut session = Session::ready();
+    let (call, _) = session.call();
+    assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(60)));
+}
+
+#[test]
+fn a_call_that_never_left_times_out_without_a_notice() {
+    let mut session = Session::ready();
+    let call = session.core.call(session.now, "tools/list", None, &CallOptions::default()).unwrap();
+    let request = session.core.poll_transmit().unwrap();
+    session.seconds(60);
+    assert!(session.sent().is_empty());
+    assert!(matches!(session.failure(call), CallError::Timeout { dispatched: false, .. }));
+    assert!(!session.core.handle_dispatched(call));
+    drop(request);
+    session.assert_idle();
+}
+
+/// seed:E27: a clock in 32-bit milliseconds ends at 24.8 days.
+#[test]
+fn timeouts_of_any_length_work() {
+    const DAY: u64 = 86_400;
+    for days in [24, 25, 50, 365, 36_500] {
+        let mut session = Session::ready();
+        let length = Duration::from_secs(days * DAY);
+        let (call, _) = session.call_with("tools/list", &CallOptions::with_timeout(length));
+        assert_eq!(session.core.poll_timeout(), Some(session.now + length));
+        session.advance(Duration::from_secs(1));
+        session.advance(length - Duration::from_secs(2));
+        assert!(session.events().is_empty(), "{days} days");
+        session.advance(Duration::from_secs(1));
+        assert_eq!(timeout(&mut session, call), length);
+    }
+}
+
+#[test]
+fn a_timeout_beyond_the_clock_means_never() {
+    let mut session = Session::ready();
+    let (call, id) = session.call_with("tools/list", &CallOptions::with_timeout(Duration::MAX));
+    assert_eq!((session.core.poll_timeout(), session.core.call_deadline(call)), (None, None));
+    session.seconds(500 * 365 * 86_400);
+    session.answer(&id, &json!({}));
+    session.outcome(call).unwrap();
+}
+
+#[test]
+fn a_timeout_of_nothing_ends_at_once() {
+    let mut session = Session::ready();
+    let (call, _) = session.call_with("tools/list", &CallOptions::with_timeout(Duration::ZERO));
+    session.advance(Duration::ZERO);
+    assert_eq!(timeout(&mut session, call), Duration::ZERO);
+}
+
+fn progress(id: &serde_json::Value, value: f64) -> serde_json::Value {
+    json!({
+        "jsonrpc": "2.0",
+        "method": "notifications/progress",
+        "params": {"progressToken": id, "progress": value},
+    })
+}
+
+/// protocol:L-41: progress renews the timeout where that is wanted, and never past the hard maximum.
+#[test]
+fn progress_renews_the_timeout_up_to_the_hard_maximum() {
+    let mut session = Session::ready();
+    let options = CallOptions {
+        timeout: Duration::from_secs(10),
+        max_total: Duration::from_secs(35),
+        reset_on_progress: true,
+        progress: true,
+        meta: None,
+    };
+    let (call, id) = session.call_with("tools/call", &options);
+    for (step, expected) in [(1, 19), (2, 28), (3, 35), (4, 35)] {
+        session.seconds(if step == 4 { 7 } else { 9 });
+        session.peer_json(&progress(&id, f64::from(step)));
+        assert!(matches!(session.only_event(), Event::Progress { .. }));
+        assert_eq!(session.core.poll_timeout(), Some(session.start + Duration::from_secs(expected)));
+        assert_eq!(session.core.timers.len(), 1, "one timer a call");
+    }
+    session.advance(Duration::from_millis(999));
+    assert!(session.core.is_open(call));
+    session.advance(Duration::from_millis(1));
+    assert_eq!(timeout(&mut session, call), Duration::from_secs(35));
+    assert_eq!(session.only_sent()["params"]["requestId"], id);
+    session.assert_idle();
+}
+
+#[test]
+fn a_hard_maximum_below_the_timeout_wins_where_progress_renews() {
+    let mut session = Session::ready();
+    let options = CallOptions {
+        timeout: Duration::MAX,
+        max_total: Duration::from_secs(5),
+        reset_on_progress: true,
+        progress: true,
+        meta: None,
+    };
+    let (call, id) = session.call_with("tools/call", &options);
+    session.peer_json(&progress(&id, 1.0));
+    session.events();
+    session.seconds(5);
+    assert_eq!(timeout(&mut session, call), Duration::from_secs(5));
+}
+
+#[test]
+fn a_timeout_above_the_hard_maximum_is_kept_where_progress_renews_nothing() {
+    let mut session = Session::ready();
+    let (call, _) = session.call_with("tools/list", &CallOptions::with_timeout(Duration::from_secs(7200)));
+    session.seconds(7199);
+    assert!(session.core.is_open(call));
+    session.seconds(1);
+    assert_eq!(timeout(&mut session, call), Duration::from_secs(7200));
+}
+
+#[test]
+fn progress_renews_nothing_by_default() {
+    let mut session = Session::ready();
+    let options = CallOptions { progress: true, ..CallOptions::default() };
+    let (call, id) = session.call_with("tools/call", &options);
+    session.seconds(59);
+    session.peer_json(&progress(&id, 1.0));
+    session.events();
+    session.seconds(1);
+    assert_eq!(timeout(&mut session, call), Duration::from_secs(60));
+}
+
+/// Progress that is dropped renews nothing either, or a server could hold a call by saying the same again.
+#[test]
+fn progress_that_does_not_increase_renews_nothing() {
+    let mut session = Session::ready();
+    let options = CallOptions { progress: true, reset_on_progress: true, ..CallOptions::default() };
+    let (call, id) = session.call_with("tools/call", &options);
+    session.peer_json(&progress(&id, 1.0));
+    session.seconds(30);
+    session.peer_json(&progress(&id, 1.0));
+    session.peer_json(&progress(&id, 0.5));
+    session.events();
+    session.seconds(30);
+    timeout(&mut session, call);
+}
+
+#[test]
+fn the_earliest_deadline_is_the_one_to_wake_for_and_all_that_passed_end_together() {
+    let mut session = Session::ready();
+    let calls: Vec<_> = [30, 10, 20, 10, 40]
+        .into_iter()
+        .map(|seconds| {
+            session.call_with("tools/list", &CallOptions::with_timeout(Duration::from_secs(seconds))).0
+        })
+        .collect();
+    assert_eq!(session.core.poll_timeout(), Some(session.start + Duration::from_secs(10)));
+    session.seconds(25);
+    let ended: Vec<_> = session
+        .events()
+        .into_iter()
+        .map(|event| match event {
+            Event::CallEnded { call, outcome: Err(CallError::Timeout { .. }) } => call,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(ended, [calls[1], calls[3], calls[2]], "by deadline, then by age");
+    assert_eq!(session.sent().len(), 3);
+    assert_eq!(session.core.poll_timeout(), Some(session.start + Duration::from_secs(30)));
+    // A clock that is asked too early, or goes back, harms nothing.
+    session.core.handle_timeout(session.start);
+    assert_eq!(session.core.calls_in_flight(), 2);
+}

@@ -1,0 +1,462 @@
+//! Whatever happens in whatever order, some things always hold: see [`Model::check`] and [`Model::close`].
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode};
+use mcp_model::Root;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{ALL_CAPABILITIES, config_with_elicitation, epoch, raw};
+use crate::{
+    Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Origin,
+    ServerRequestId, Transmit, TransmitKind,
+};
+
+const MAX_CALLS: usize = 4;
+const MAX_QUESTIONS: usize = 3;
+
+/// One thing that happens. Numbers choose among what there is, so that most steps mean something.
+#[derive(Clone, Debug)]
+enum Step {
+    Advance { seconds: u64 },
+    Answer { question: usize, kind: u8 },
+    Call { seconds: u64, progress: bool, reset: bool },
+    Cancel { call: usize },
+    Close,
+    Delivered,
+    Forget { call: usize },
+    Hold,
+    Notify,
+    PeerAnswer { id: usize, exchange: bool, kind: u8 },
+    PeerAsk { id: i64, string: bool, kind: u8, exchange: bool },
+    PeerBatch { id: usize },
+    PeerCancel { id: i64, string: bool },
+    PeerNoise { kind: usize, id: usize },
+    PeerProgress { id: usize, value: u8 },
+    Roots { count: usize },
+    Send,
+    Start,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0_u64..40).prop_map(|seconds| Step::Advance { seconds }),
+        4 => (0_usize..4, 0_u8..5).prop_map(|(question, kind)| Step::Answer { question, kind }),
+        8 => (prop_oneof![Just(0), 1_u64..50, Just(u64::MAX)], any::<bool>(), any::<bool>())
+            .prop_map(|(seconds, progress, reset)| Step::Call { seconds, progress, reset }),
+        3 => (0_usize..6).prop_map(|call| Step::Cancel { call }),
+        1 => Just(Step::Close),
+        1 => Just(Step::Delivered),
+        1 => (0_usize..6).prop_map(|call| Step::Forget { call }),
+        2 => Just(Step::Hold),
+        1 => Just(Step::Notify),
+        8 => (0_usize..8, any::<bool>(), 0_u8..6)
+            .prop_map(|(id, exchange, kind)| Step::PeerAnswer { id, exchange, kind }),
+        6 => (0_i64..5, any::<bool>(), 0_u8..6, any::<bool>())
+            .prop_map(|(id, string, kind, exchange)| Step::PeerAsk { id, string, kind, exchange }),
+        1 => (0_usize..8).prop_map(|id| Step::PeerBatch { id }),
+        3 => (0_i64..5, any::<bool>()).prop_map(|(id, string)| Step::PeerCancel { id, string }),
+        3 => (0_usize..8, 0_usize..8).prop_map(|(kind, id)| Step::PeerNoise { kind, id }),
+        4 => (0_usize..8, 0_u8..5).prop_map(|(id, value)| Step::PeerProgress { id, value }),
+        1 => (0_usize..3).prop_map(|count| Step::Roots { count }),
+        4 => Just(Step::Send),
+        1 => Just(Step::Start),
+    ]
+}
+
+/// What an observer of both sides knows.
+struct Model {
+    core: Connection,
+    now: Instant,
+    /// Ids of requests that were put on the wire, in order, with their calls.
+    wire: Vec<(Value, CallId)>,
+    calls: Vec<CallId>,
+    ended: HashSet<CallId>,
+    forgotten: HashSet<CallId>,
+    dispatched: HashSet<CallId>,
+    initialize: Option<CallId>,
+    notices: HashMap<String, usize>,
+    /// Requests that the driver took from the core and did not hand to the transport yet.
+    held: Vec<Transmit>,
+    /// Whether the driver is slow.
+    holding: bool,
+    questions: Vec<ServerRequestId>,
+    gone_questions: HashSet<ServerRequestId>,
+    /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
+    owed: HashMap<String, usize>,
+}
+
+impl Model {
+    fn new(version: Option<&str>) -> Self {
+        let limits = Limits { max_calls: MAX_CALLS, max_server_requests: MAX_QUESTIONS, ..Limits::default() };
+        let config = Config {
+            limits,
+            sampling: true,
+            roots: Some(Vec::new()),
+            server_request_timeout: Duration::from_secs(20),
+            ..config_with_elicitation()
+        };
+        let mut model = Self {
+            core: Connection::new(config),
+            now: epoch(),
+            wire: Vec::new(),
+            calls: Vec::new(),
+            ended: HashSet::new(),
+            forgotten: HashSet::new(),
+            dispatched: HashSet::new(),
+            initialize: None,
+            notices: HashMap::new(),
+            held: Vec::new(),
+            holding: false,
+            questions: Vec::new(),
+            gone_questions: HashSet::new(),
+            owed: HashMap::new(),
+        };
+        if let Some(version) = version {
+            model.play(&Step::Start);
+            let result = json!({
+                "protocolVersion": version,
+                "capabilities": serde_json::from_str::<Value>(ALL_CAPABILITIES).unwrap(),
+            });
+            model.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
+            model.play(&Step::Delivered);
+        }
+        model
+    }
+
+    fn play(&mut self, step: &Step) {
+        match *step {
+            Step::Advance { seconds } => {
+                self.now += Duration::from_secs(seconds);
+                self.core.handle_timeout(self.now);
+            }
+            Step::Answer { question, kind } => self.answer(question, kind),
+            Step::Call { seconds, progress, reset } => self.call(seconds, progress, reset),
+            Step::Cancel { call } => {
+                if let Some(call) = self.calls.get(call) {
+                    self.core.cancel(*call, None);
+                }
+            }
+            Step::Close => self.core.handle_closed(),
+            Step::Delivered => self.core.handle_initialized_delivered(),
+            Step::Forget { call } => {
+                if let Some(&call) = self.calls.get(call)
+                    && self.core.is_open(call)
+                {
+                    self.core.forget(call);
+                    self.forgotten.insert(call);
+                }
+            }
+            Step::Hold => self.holding = true,
+            Step::Notify => drop(self.core.notify("vendor/note", None)),
+            Step::PeerAnswer { id, exchange, kind } => self.peer_answer(id, exchange, kind),
+            Step::PeerAsk { id, string, kind, exchange } => self.peer_ask(id, string, kind, exchange),
+            Step::PeerBatch { id } => {
+                let batch = json!([
+                    {"jsonrpc": "2.0", "id": self.id(id), "result": {}},
+                    {"jsonrpc": "2.0", "id": "batch", "method": "ping"},
+                    {"jsonrpc": "2.0", "id": self.id(id + 1), "error": {"code": 1, "message": ""}},
+                ]);
+                *self.owed.entry(json!("batch").to_string()).or_default() += 1;
+                self.peer(Origin::Channel, &batch.to_string());
+            }
+            Step::PeerCancel { id, string } => {
+                let params = json!({"requestId": server_id(id, string)});
+                let notice = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+                self.peer(Origin::Channel, &notice.to_string());
+            }
+            Step::PeerNoise { kind, id } => {
+                let noise = [
+                    r#"{"jsonrpc":"1.0","id":ID,"result":{}}"#,
+                    r#"{"jsonrpc":"2.0","id":ID}"#,
+                    r#"{"jsonrpc":"2.0","id":ID,"method":1}"#,
+                    r#"{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}"#,
+                    r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+                    r#"{"jsonrpc":"2.0","id":ID,"result":"#,
+                    "noise",
+                    "[]",
+                ];
+                let text = noise[kind % noise.len()].replace("ID", &self.id(id).to_string());
+                self.peer(Origin::Channel, &text);
+            }
+            Step::PeerProgress { id, value } => {
+                let params = json!({"progressToken": self.id(id), "progress": value});
+                let progress =
+                    json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+                self.peer(Origin::Channel, &progress.to_string());
+            }
+            Step::Roots { count } => {
+                let roots = (0..count).map(|at| Root::new(format!("file:///{at}"))).collect();
+                drop(self.core.set_roots(roots));
+            }
+            Step::Send => self.send_held(),
+            Step::Start => {
+                if let Ok(call) = self.core.start(self.now) {
+                    self.initialize = Some(call);
+                    self.calls.insert(0, call);
+                }
+            }
+        }
+        self.drain();
+        self.check();
+    }
+
+    /// A wire id that was used, the newest first, or one that never was.
+    fn id(&self, at: usize) -> Value {
+        self.wire.iter().rev().nth(at).map_or(json!(1000 + at), |(id, _)| id.clone())
+    }
+
+    fn call(&mut self, seconds: u64, progress: bool, reset: bool) {
+        let options = CallOptions {
+            timeout: Duration::from_secs(seconds),
+            max_total: Duration::from_secs(60),
+            reset_on_progress: reset,
+            progress,
+            meta: None,
+        };
+        let open = self.core.calls_in_flight();
+        match self.core.call(self.now, "tools/list", None, &options) {
+            Ok(call) => {
+                assert!(!self.calls.contains(&call), "a call id came twice");
+                self.calls.insert(0, call);
+            }
+            Err(refused) => {
+                assert_eq!(refused == Misuse::TooManyCalls { limit: MAX_CALLS }, open == MAX_CALLS);
+                assert_eq!(self.core.calls_in_flight(), open);
+            }
+        }
+    }
+
+    fn answer(&mut self, question: usize, kind: u8) {
+        let Some(&question) = self.questions.get(question) else { return };
+        let answer = match kind {
+            0 => Answer::Elicit(ElicitResult::cancel()),
+            1 => Answer::Elicit(ElicitResult::accept(serde_json::Map::new())),
+            2 => Answer::Result(raw(&json!({"action": "accept", "content": {"n": "x"}}))),
+            3 => Answer::Result(raw(&json!({"role": "assistant"}))),
+            _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no")),
+        };
+        let open = self.core.is_asked(question);
+        match self.core.answer(question, answer) {
+            Ok(()) => {
+                assert!(open && self.gone_questions.insert(question), "answered twice");
+            }
+            Err(Misuse::WrongAnswer) => assert!(open && self.core.is_asked(question)),
+            Err(_) => assert!(!open),
+        }
+    }
+
+    fn peer_answer(&mut self, id: usize, exchange: bool, kind: u8) {
+        let id = self.id(id);
+        let version = ["2025-11-25", "2025-03-26", "1999-01-01"][usize::from(kind) % 3];
+        let message = match kind {
+            0..=2 => json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": version}}),
+            3 => json!({"jsonrpc": "2.0", "id": id, "error": {"code": 7, "message": "no"}}),
+            4 => json!({
+                "jsonrpc": "2.0", "id": id,
+                "error": {"code": -32602, "message": "no", "data": {"supported": ["2025-03-26"]}},
+            }),
+            _ => json!({"jsonrpc": "2.0", "error": {"code": 7, "message": "no"}}),
+        };
+        self.peer(self.origin(exchange), &message.to_string());
+    }
+
+    fn origin(&self, exchange: bool) -> Origin {
+        match self.calls.first() {
+            Some(call) if exchange => Origin::Exchange(*call),
+            _ => Origin::Channel,
+        }
+    }
+
+    fn peer_ask(&mut self, id: i64, string: bool, kind: u8, exchange: bool) {
+        let id = server_id(id, string);
+        let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}});
+        let (method, params) = match kind {
+            0 => ("ping", json!({})),
+            1 => ("roots/list", json!({})),
+            2 => ("sampling/createMessage", json!({"messages": []})),
+            3 => ("elicitation/create", json!({"message": "m", "requestedSchema": schema})),
+            4 => ("elicitation/create", json!({"message": "m"})),
+            _ => ("vendor/x", json!([])),
+        };
+        *self.owed.entry(id.to_string()).or_default() += 1;
+        let text = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string();
+        self.peer(self.origin(exchange), &text);
+    }
+
+    fn peer(&mut self, origin: Origin, text: &str) {
+        match decode(text, &DecodeLimits::default()) {
+            Ok(incoming) => self.core.handle_incoming(self.now, origin, incoming),
+            Err(error) => self.core.handle_invalid(&error, text),
+        }
+        // Invariant: one input causes a bounded number of outputs, here those of a batch of three.
+        let mut outputs = 0;
+        while let Some(transmit) = self.core.poll_transmit() {
+            outputs += 1;
+            self.transmit(transmit);
+        }
+        while let Some(event) = self.core.poll_event() {
+            outputs += 1;
+            self.event(event);
+        }
+        let bound = 8 + MAX_CALLS + MAX_QUESTIONS;
+        assert!(outputs <= bound, "{outputs} outputs for one input");
+    }
+
+    fn drain(&mut self) {
+        while let Some(transmit) = self.core.poll_transmit() {
+            self.transmit(transmit);
+        }
+        while let Some(event) = self.core.poll_event() {
+            self.event(event);
+        }
+    }
+
+    fn transmit(&mut self, transmit: Transmit) {
+        assert!(!self.core.is_closed(), "something is sent after the end");
+        let message: Value = serde_json::from_slice(&transmit.message).unwrap();
+        assert!(!transmit.message.contains(&b'\n'));
+        match &transmit.kind {
+            TransmitKind::Request { id, .. } => {
+                let id = serde_json::to_value(id).unwrap();
+                assert_eq!(message["id"], id);
+                assert!(!self.wire.iter().any(|(used, _)| *used == id), "an id came twice");
+                let call = transmit.owner.unwrap();
+                self.wire.push((id, call));
+                self.held.push(transmit);
+                if !self.holding {
+                    self.send_held();
+                }
+            }
+            TransmitKind::Response => {
+                let owed = self.owed.get_mut(&message["id"].to_string()).expect("an answer to no question");
+                *owed = owed.checked_sub(1).expect("more answers than questions");
+            }
+            TransmitKind::Notification if message["method"] == "notifications/cancelled" => {
+                let id = &message["params"]["requestId"];
+                let (_, call) =
+                    self.wire.iter().find(|(used, _)| used == id).expect("of a request that was sent");
+                assert!(self.dispatched.contains(call), "a notice about a request that never left");
+                assert_ne!(Some(*call), self.initialize, "initialize is never cancelled");
+                let notices = self.notices.entry(id.to_string()).or_default();
+                *notices += 1;
+                assert_eq!(*notices, 1, "one notice a call");
+            }
+            TransmitKind::Notification => {}
+        }
+    }
+
+    fn send_held(&mut self) {
+        self.holding = false;
+        for transmit in std::mem::take(&mut self.held) {
+            let call = transmit.owner.unwrap();
+            let open = self.core.is_open(call);
+            assert_eq!(self.core.handle_dispatched(call), open);
+            if open {
+                self.dispatched.insert(call);
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::CallEnded { call, .. } => {
+                assert!(self.calls.contains(&call), "a call that nobody made");
+                assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
+                assert!(self.ended.insert(call), "a call ended twice");
+            }
+            Event::Progress { call, .. } => {
+                assert!(
+                    !self.ended.contains(&call) && !self.forgotten.contains(&call),
+                    "progress after the end"
+                );
+            }
+            Event::ServerRequest(question) => {
+                assert!(!self.questions.contains(&question.id), "a question id came twice");
+                self.questions.insert(0, question.id);
+            }
+            Event::ServerRequestEnded { request, reason } => {
+                assert!(self.questions.contains(&request), "a question that was never asked");
+                assert!(self.gone_questions.insert(request), "a question ended twice");
+                assert_eq!(reason == EndReason::Closed, self.core.is_closed());
+            }
+            _ => {}
+        }
+    }
+
+    /// What holds after every step.
+    fn check(&self) {
+        let core = &self.core;
+        let open = |call: &&CallId| !self.ended.contains(call) && !self.forgotten.contains(call);
+        for call in &self.calls {
+            assert_eq!(core.is_open(*call), open(&call));
+        }
+        let calls = self.calls.iter().filter(open).count();
+        let questions = self.questions.len() - self.gone_questions.len();
+        assert_eq!((core.calls_in_flight(), core.wire.len()), (calls, calls));
+        assert_eq!(core.open_server_requests(), questions);
+        assert!(calls <= MAX_CALLS && questions <= MAX_QUESTIONS);
+        let deadlines = self.calls.iter().filter_map(|call| core.call_deadline(*call));
+        let patience = self.questions.iter().filter_map(|question| core.server_request_deadline(*question));
+        let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
+        assert_eq!(core.timers.len(), deadlines.len(), "a timer for each deadline and no other");
+        assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
+        if core.is_closed() {
+            assert_eq!((calls, questions), (0, 0));
+        }
+    }
+
+    /// What holds in the end, however it came.
+    fn close(mut self, lost: bool) {
+        if lost {
+            self.core.handle_closed();
+        } else {
+            // No call and no question outlives its deadline; those without one are given up.
+            while let Some(at) = self.core.poll_timeout() {
+                self.now = self.now.max(at);
+                self.core.handle_timeout(self.now);
+                self.drain();
+            }
+            for call in self.calls.clone() {
+                self.core.cancel(call, None);
+            }
+        }
+        self.drain();
+        self.check();
+        for call in &self.calls {
+            assert!(self.ended.contains(call) != self.forgotten.contains(call), "each call has one end");
+        }
+        assert_eq!(self.questions.len(), self.gone_questions.len());
+        assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
+        assert!(self.core.timers.is_empty() && self.core.poll_timeout().is_none());
+    }
+}
+
+fn server_id(id: i64, string: bool) -> Value {
+    if string { json!(id.to_string()) } else { json!(id) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_begun_ends_once_whatever_happens(
+        version in prop_oneof![
+            1 => Just(None),
+            2 => Just(Some("2025-03-26")),
+            1 => Just(Some("2025-06-18")),
+            4 => Just(Some("2025-11-25")),
+        ],
+        steps in prop::collection::vec(step(), 0..80),
+        lost in any::<bool>(),
+    ) {
+        let mut model = Model::new(version);
+        for step in &steps {
+            model.play(step);
+        }
+        model.close(lost);
+    }
+}
