@@ -125,9 +125,12 @@ impl Default for HttpTimeouts {
     }
 }
 
-/// Both, shared by everything that belongs to one server.
+/// All of it, shared by everything that belongs to one server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Config {
     pub(crate) limits: HttpLimits,
     pub(crate) timeouts: HttpTimeouts,
+    /// Present for `https` servers.
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<super::tls::Tls>,
 }

@@ -18,6 +18,8 @@ mod io;
 mod line;
 mod post;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub use self::config::{HttpLimits, HttpTimeouts};
 pub use self::connection::HttpConnection;
@@ -26,3 +28,5 @@ pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
 pub use self::post::{Post, PostKind, RequestHead};
 pub use self::server::HttpServer;
+#[cfg(feature = "tls")]
+pub use self::tls::TlsOptions;

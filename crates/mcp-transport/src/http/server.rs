@@ -12,6 +12,8 @@ use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::io::pool::Pool;
+#[cfg(feature = "tls")]
+use super::tls::TlsOptions;
 use crate::Error;
 
 /// An MCP server reached by Streamable HTTP.
@@ -31,18 +33,25 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// The MCP endpoint of a server: an absolute `http` URL. The URL is the application's choice, so no address is refused.
+    /// The MCP endpoint of a server: an absolute `http` URL, or `https` with the feature `tls`. The URL is the application's choice, so no address is refused.
     ///
     /// # Errors
     ///
     /// Kind `Misuse` if the URL cannot be parsed, has another scheme, names no host, or holds credentials (put those into
-    /// an `Authorization` header); also for `https`, which needs the feature `tls`.
+    /// an `Authorization` header); also for `https` without the feature `tls`.
     pub fn new(url: &str) -> Result<Self, Error> {
         let target = Target::parse(url).map_err(fault::bad_target)?;
+        #[cfg(not(feature = "tls"))]
         if target.is_tls() {
             return Err(fault::tls_missing());
         }
-        Ok(Self { target, headers: ApplicationHeaders::default(), config: Arc::default() })
+        #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "only tls changes it here"))]
+        let mut config = Config::default();
+        #[cfg(feature = "tls")]
+        if target.is_tls() {
+            config.tls = Some(TlsOptions::new().build()?);
+        }
+        Ok(Self { target, headers: ApplicationHeaders::default(), config: Arc::new(config) })
     }
 
     /// Adds a header to every request: POST, GET, DELETE, and those after a redirect. Setting the same name again, in
@@ -54,6 +63,17 @@ impl HttpServer {
     /// `Content-Type`, `Host`, `Mcp-*` and the like).
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         self.headers.set(name, value).map_err(|bad| fault::bad_header(&bad))?;
+        Ok(self)
+    }
+
+    /// Replaces what an `https` server is verified by. Without it the public roots of the web count.
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if a root is no certificate authority, or the client certificate and its key do not fit.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, options: TlsOptions) -> Result<Self, Error> {
+        Arc::make_mut(&mut self.config).tls = Some(options.build()?);
         Ok(self)
     }
 
@@ -80,7 +100,7 @@ impl HttpServer {
     /// A connection to the server: its pool, its session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
-        let Config { limits, timeouts } = &*self.config;
+        let Config { limits, timeouts, .. } = &*self.config;
         HttpConnection::new(Shared {
             pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
             decode_limits: DecodeLimits::new()

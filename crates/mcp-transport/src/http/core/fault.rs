@@ -141,6 +141,7 @@ pub(crate) fn bad_session(bad: BadSessionId) -> Error {
     Error::new(ErrorKind::PeerMisbehaved, bad.to_string())
 }
 
+#[cfg(not(feature = "tls"))]
 pub(crate) fn tls_missing() -> Error {
     Error::new(ErrorKind::Misuse, "https needs the feature `tls`, which this build does not have")
 }

@@ -22,7 +22,7 @@ pub(crate) struct EventSource {
 
 impl EventSource {
     pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
-        let Config { limits, timeouts } = &**config;
+        let Config { limits, timeouts, .. } = &**config;
         let schedule = ReconnectConfig::new()
             .with_initial_delay(timeouts.reconnect_initial)
             .with_max_delay(timeouts.reconnect_cap)

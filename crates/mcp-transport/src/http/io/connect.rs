@@ -10,6 +10,8 @@ use tokio::time;
 use url::Host;
 
 use super::stream::Stream;
+use crate::http::config::Config;
+#[cfg(not(feature = "tls"))]
 use crate::http::core::fault;
 use crate::http::core::target::Target;
 use crate::{Error, ErrorKind};
@@ -20,18 +22,49 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses tried for one connection. A name can have thousands.
 const MAX_ADDRESSES: usize = 8;
 
-/// Connects to the target within `deadline`.
-pub(crate) async fn connect(target: &Target, deadline: Duration) -> Result<Stream, Error> {
-    if target.is_tls() {
-        return Err(fault::tls_missing());
-    }
-    match time::timeout(deadline, open(target)).await {
-        Ok(result) => result.map(Stream::Tcp),
+/// Connects to the target, TLS handshake included, within the connect deadline.
+pub(crate) async fn connect(target: &Target, config: &Config) -> Result<Stream, Error> {
+    let deadline = config.timeouts.connect;
+    match time::timeout(deadline, secured(target, config)).await {
+        Ok(result) => result,
         Err(_) => {
             let text = format!("no connection to {} within {} ms", place(target), deadline.as_millis());
             Err(Error::new(ErrorKind::Connect, text))
         }
     }
+}
+
+#[cfg(not(feature = "tls"))]
+async fn secured(target: &Target, _: &Config) -> Result<Stream, Error> {
+    // No URL gets here that needs more; a redirect stays within its origin.
+    if target.is_tls() {
+        return Err(fault::tls_missing());
+    }
+    open(target).await.map(Stream::Tcp)
+}
+
+#[cfg(feature = "tls")]
+async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
+    use rustls::pki_types::ServerName;
+
+    let stream = open(target).await?;
+    if !target.is_tls() {
+        return Ok(Stream::Tcp(stream));
+    }
+    let name = match target.host() {
+        Host::Domain(name) => ServerName::try_from(name.clone()).ok(),
+        Host::Ipv4(ip) => Some(ServerName::from(IpAddr::V4(*ip))),
+        Host::Ipv6(ip) => Some(ServerName::from(IpAddr::V6(*ip))),
+    };
+    let (Some(tls), Some(name)) = (&config.tls, name) else {
+        return Err(Error::new(ErrorKind::Misuse, format!("{} cannot be verified by name", place(target))));
+    };
+    let connector = tokio_rustls::TlsConnector::from(tls.config());
+    let stream = connector.connect(name, stream).await.map_err(|error| {
+        let text = format!("the tls handshake with {} failed", place(target));
+        Error::new(ErrorKind::Connect, text).with_source(error)
+    })?;
+    Ok(Stream::Tls(Box::new(stream)))
 }
 
 async fn open(target: &Target) -> Result<TcpStream, Error> {
@@ -161,7 +194,7 @@ mod tests {
         // A port that was free a moment ago.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let target = Target::parse(&format!("http://localhost:{port}/")).unwrap();
-        let error = connect(&target, Duration::from_secs(5)).await.unwrap_err();
+        let error = connect(&target, &Config::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Connect);
         assert!(!error.outcome_unknown());
         let text = error.to_string();

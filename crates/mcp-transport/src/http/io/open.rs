@@ -125,7 +125,7 @@ async fn send(
             Err(SendError { error, unsent: None }) => return Err(broken(error, config)),
         }
     }
-    let stream = connect(target, config.timeouts.connect).await?;
+    let stream = connect(target, config).await?;
     let handshake = Wire::handshake(stream, &config.limits).await;
     let mut wire = handshake
         .map_err(|error| Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error))?;

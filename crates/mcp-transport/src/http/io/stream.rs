@@ -11,33 +11,39 @@ use tokio::net::TcpStream;
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
+    /// Boxed, as it is several times larger.
+    #[cfg(feature = "tls")]
+    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-impl Stream {
-    fn inner(self: Pin<&mut Self>) -> Pin<&mut TcpStream> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream),
+/// Calls the same method on whichever stream it is.
+macro_rules! forward {
+    ($self:ident, $method:ident($($argument:expr),*)) => {
+        match $self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).$method($($argument),*),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => Pin::new(&mut **stream).$method($($argument),*),
         }
-    }
+    };
 }
 
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_read(cx, buf)
+        forward!(self, poll_read(cx, buf))
     }
 }
 
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(cx, buf)
+        forward!(self, poll_write(cx, buf))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_flush(cx)
+        forward!(self, poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_shutdown(cx)
+        forward!(self, poll_shutdown(cx))
     }
 
     fn poll_write_vectored(
@@ -45,12 +51,14 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write_vectored(cx, bufs)
+        forward!(self, poll_write_vectored(cx, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Tcp(stream) => stream.is_write_vectored(),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.is_write_vectored(),
         }
     }
 }

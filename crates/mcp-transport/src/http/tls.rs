@@ -1,0 +1,146 @@
+//! TLS for `https` servers: rustls, always verifying.
+//!
+//! There is no switch that turns verification off. A private authority is added to the public ones as a root; a test server
+//! gets a certificate of such an authority.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::{Error, ErrorKind};
+
+/// How to reach `https` servers: TLS 1.2 and 1.3, the public roots of the web, and what is added here.
+///
+/// `Debug` shows counts only.
+#[derive(Default)]
+pub struct TlsOptions {
+    roots: Vec<CertificateDer<'static>>,
+    without_public_roots: bool,
+    client: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+}
+
+impl TlsOptions {
+    /// The public roots, no client certificate.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds roots to the public ones, as PEM text.
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if the text is no PEM or holds no certificate.
+    pub fn add_roots(mut self, pem: &[u8]) -> Result<Self, Error> {
+        self.roots.extend(certificates(pem)?);
+        Ok(self)
+    }
+
+    /// Trusts only the roots that were added, not the public ones.
+    #[must_use]
+    pub fn only_added_roots(mut self) -> Self {
+        self.without_public_roots = true;
+        self
+    }
+
+    /// Presents a certificate to servers that ask for one: its chain and its private key, as PEM text.
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if either text is no PEM or lacks what it should hold.
+    pub fn client_certificate(mut self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, Error> {
+        let chain = certificates(chain_pem)?;
+        let key =
+            PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| misuse("no private key in the pem text"))?;
+        self.client = Some((chain, key));
+        Ok(self)
+    }
+
+    pub(crate) fn build(self) -> Result<Tls, Error> {
+        let mut roots = RootCertStore::empty();
+        if !self.without_public_roots {
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        for root in self.roots {
+            roots
+                .add(root)
+                .map_err(|error| misuse("an added root is no certificate authority").with_source(error))?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| misuse("no tls version is usable").with_source(error))?
+            .with_root_certificates(roots);
+        let mut config = match self.client {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+                misuse("the client certificate and its key do not fit").with_source(error)
+            })?,
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Tls(Arc::new(config)))
+    }
+}
+
+impl fmt::Debug for TlsOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsOptions")
+            .field("added_roots", &self.roots.len())
+            .field("public_roots", &!self.without_public_roots)
+            .field("client_certificate", &self.client.is_some())
+            .finish()
+    }
+}
+
+/// A finished configuration. Sessions are resumed by whoever shares it.
+#[derive(Clone)]
+pub(crate) struct Tls(Arc<ClientConfig>);
+
+impl Tls {
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match all {
+        Ok(all) if !all.is_empty() => Ok(all),
+        _ => Err(misuse("no certificate in the pem text")),
+    }
+}
+
+fn misuse(message: &'static str) -> Error {
+    Error::new(ErrorKind::Misuse, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_trust_the_public_roots() {
+        assert!(TlsOptions::new().build().is_ok());
+        assert_eq!(
+            format!("{:?}", TlsOptions::new()),
+            "TlsOptions { added_roots: 0, public_roots: true, client_certificate: false }"
+        );
+    }
+
+    #[test]
+    fn texts_without_certificates_are_refused() {
+        for pem in [&b""[..], b"hello", b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
+            assert_eq!(TlsOptions::new().add_roots(pem).unwrap_err().kind(), ErrorKind::Misuse);
+            assert_eq!(TlsOptions::new().client_certificate(pem, pem).unwrap_err().kind(), ErrorKind::Misuse);
+        }
+    }
+}
