@@ -29,6 +29,9 @@ pub(crate) fn run(mut args: Args) -> Outcome {
     let manifest = fs::read_to_string(root.join("fuzz/Cargo.toml"))
         .map_err(|error| Stop::Broken(format!("fuzz/Cargo.toml: {error}")))?;
     let targets = select(&targets(&manifest), wanted)?;
+    if targets.is_empty() {
+        return Err(Stop::Broken("fuzz/Cargo.toml declares no target".into()));
+    }
     if let Err(absent) = ready() {
         absent.or_skip("fuzzing")?;
         return Ok(Tally::default().finish());
