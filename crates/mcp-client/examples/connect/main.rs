@@ -207,11 +207,17 @@ fn print_progress(output: &Output, index: usize, update: &ProgressNotificationPa
         "progress",
         json!({
             "index": index,
-            "progress": update.progress,
-            "total": update.total,
+            "progress": number(update.progress),
+            "total": update.total.map(number),
             "message": update.message,
         }),
     );
+}
+
+/// Whole numbers as servers usually write them: without a fraction.
+fn number(value: f64) -> Value {
+    let whole = value as i64;
+    if whole as f64 == value { json!(whole) } else { json!(value) }
 }
 
 fn print_event(output: &Output, event: ClientEvent) {

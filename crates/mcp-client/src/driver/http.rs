@@ -35,7 +35,9 @@ impl HttpLink {
         transmit: Transmit,
         on_progress: &mut Option<ProgressFn>,
     ) -> Result<(), Error> {
-        call.dispatched();
+        if !call.dispatched() {
+            return Ok(());
+        }
         let posted = tokio::select! {
             biased;
             posted = self.connection.post(post(transmit)) => posted,

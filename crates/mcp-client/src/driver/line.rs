@@ -40,7 +40,9 @@ impl LineLink {
 
     /// Writes the request of a call. A pipe that is full holds up this call alone, until its deadline.
     pub(crate) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
-        call.dispatched();
+        if !call.dispatched() {
+            return Ok(());
+        }
         tokio::select! {
             biased;
             sent = self.sender.send(transmit.message) => match sent {

@@ -105,9 +105,9 @@ impl OpenCall {
             || state.slots.get(&self.id).is_some_and(|slot| !slot.transmits.is_empty())
     }
 
-    /// The request leaves now.
-    pub(super) fn dispatched(&self) {
-        self.driver.lock().core.handle_dispatched(self.id);
+    /// The request leaves now. `false`: the call has ended meanwhile, and it must not.
+    pub(super) fn dispatched(&self) -> bool {
+        self.driver.lock().core.handle_dispatched(self.id)
     }
 
     /// The transport failed this call alone. If the core knows its outcome already, that one stands.
