@@ -1,5 +1,11 @@
 //! Answers checked by the crate and by an obvious twin that reads the JSON text of the schema each time.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on should stop there"
+)]
+
 use std::collections::BTreeSet;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, Revision};
