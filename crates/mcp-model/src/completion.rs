@@ -72,7 +72,7 @@ impl CompletionReference {
     /// The prompt of this name.
     #[must_use]
     pub fn prompt(name: impl Into<String>) -> Self {
-        Self::Prompt(PromptReference { name: name.into(), title: None })
+        Self::Prompt(PromptReference::new(name))
     }
 
     /// The resource or template of this address.
@@ -91,6 +91,14 @@ pub struct PromptReference {
     /// The prompt's name for people (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+}
+
+impl PromptReference {
+    /// The prompt of this name.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), title: None }
+    }
 }
 
 /// Names a resource or a resource template.

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 
 pub(crate) use self::block::{Blocks, BlocksVisitor};
 use crate::open_enum::open_enum;
-use crate::{Icon, ResourceContents, lenient, number};
+use crate::{Icon, List, ResourceContents, lenient, number};
 
 /// Most content blocks read from one list; a longer list is an error. It keeps a peer from turning three bytes of
 /// text into a hundred bytes of memory without end.
@@ -227,9 +227,9 @@ pub struct ResourceLink {
     /// Its size in bytes, before any encoding.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// Hints.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -239,6 +239,22 @@ pub struct ResourceLink {
 }
 
 impl ResourceLink {
+    /// The resource at the address, under a name.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+
     /// What to show to people: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
@@ -259,6 +275,14 @@ pub struct EmbeddedResource {
     /// Additional metadata, as raw JSON (2025-06-18 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
+}
+
+impl EmbeddedResource {
+    /// The resource without hints.
+    #[must_use]
+    pub fn new(resource: ResourceContents) -> Self {
+        Self { resource, annotations: None, meta: None }
+    }
 }
 
 /// The model asks for a tool call (2025-11-25 and later).

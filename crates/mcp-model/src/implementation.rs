@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Icon, ProtocolVersion, lenient};
+use crate::{Icon, List, ProtocolVersion, lenient};
 
 /// Name and version of a client or a server (`clientInfo`, `serverInfo`).
 ///
@@ -21,9 +21,9 @@ pub struct Implementation {
     /// What the program does (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// The program's web site (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,

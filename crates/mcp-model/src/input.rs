@@ -26,6 +26,14 @@ pub struct InputRequest {
     pub params: Option<Box<RawValue>>,
 }
 
+impl InputRequest {
+    /// A request of this method; `None` for a `roots/list` without parameters.
+    #[must_use]
+    pub fn new(method: impl Into<String>, params: Option<Box<RawValue>>) -> Self {
+        Self { method: method.into(), params }
+    }
+}
+
 impl fmt::Debug for InputRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let params_bytes = self.params.as_ref().map(|params| params.get().len());

@@ -1,4 +1,35 @@
 //! The data types of the Model Context Protocol specification, every revision readable.
+//!
+//! One set of types reads what servers of all five revisions (and of the tasks extension) send, and writes what a
+//! client sends them. There is no I/O here, no JSON-RPC envelope and no behaviour: what a session does with the types
+//! is for others to say. Elicitation has a crate of its own; where it touches these types, they hold raw JSON.
+//!
+//! # Reading
+//!
+//! | what comes | what happens |
+//! |---|---|
+//! | an unknown member | ignored; kept in capabilities (`other`), whose set is open |
+//! | an unknown word of an enumeration | kept in its `Other` |
+//! | content of an unknown kind, or a malformed block | kept in order as [`ContentBlock::Unknown`] |
+//! | a malformed item of a list | set aside in [`List::rejected`] with position, reason and raw JSON |
+//! | a hint of the wrong shape (annotations, icons, `size`, `ttlMs`, `cacheScope`, ...) | counts as absent |
+//! | a negative, fractional or huge count | 0, cut, saturated |
+//! | `null` for an optional member, or for a list | absent; empty |
+//! | `null` for `structuredContent` | a value: `Some` |
+//! | a required member that is missing, or of the wrong shape | an error |
+//!
+//! Modern results are to be looked at with [`inspect_result_type`] before they are read as a type.
+//!
+//! Everything that comes from a server is the server's word. Names, descriptions, annotations, icons, instructions,
+//! log messages and content are untrusted; so is what a server says of itself.
+//!
+//! # Writing
+//!
+//! Optional members that are absent are left out. Where a revision lacks a member, `for_version` leaves it out.
+//!
+//! # Metadata
+//!
+//! `_meta` is raw JSON in every type. [`MetaObject`] takes it apart or builds it; [`meta`] knows keys and grammar.
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +65,11 @@ mod task;
 mod tool;
 mod version;
 
+/// Runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use self::cache::CacheScope;
 pub use self::client_capabilities::{
     ClientCapabilities, ClientFeature, ClientTaskRequests, ClientTasksCapability, ElicitationCapability,
@@ -59,7 +95,7 @@ pub use self::initialize::{
     InitializeRequestParams, InitializeResult, InitializedNotificationParams, PingRequestParams,
 };
 pub use self::input::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
-pub use self::list::{List, RejectedItem};
+pub use self::list::{List, MAX_LIST_ITEMS, RejectedItem};
 pub use self::logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
 pub use self::meta::MetaObject;
 pub use self::progress::{CancelledNotificationParams, ProgressNotificationParams};

@@ -12,6 +12,10 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+/// Most items read from one list (of one page), readable and rejected ones together; a longer list is an error. It keeps
+/// a peer from turning two bytes of text into a hundred bytes of memory without end.
+pub const MAX_LIST_ITEMS: usize = 100_000;
+
 /// A list from a peer: the items that could be read, and a report of those that could not.
 ///
 /// It dereferences to the slice of readable items. A JSON `null` reads as the empty list, because some servers write
@@ -137,6 +141,11 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
                 let mut list = List::default();
                 let mut index = 0;
                 while let Some(raw) = sequence.next_element::<Box<RawValue>>()? {
+                    if index == MAX_LIST_ITEMS {
+                        return Err(serde::de::Error::custom(format_args!(
+                            "more than {MAX_LIST_ITEMS} items in one list"
+                        )));
+                    }
                     match serde_json::from_str(raw.get()) {
                         Ok(item) => list.items.push(item),
                         Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
@@ -235,6 +244,18 @@ mod tests {
         let reason = list.rejected()[0].reason();
         assert!(reason.len() <= 203 && reason.ends_with("..."), "{}", reason.len());
         assert!(reason.starts_with("invalid type"), "{reason}");
+    }
+
+    #[test]
+    fn lists_are_capped() {
+        let count = |items: usize| {
+            let json = format!("[{}]", vec!["7"; items].join(","));
+            serde_json::from_str::<List<u8>>(&json).map(|list| list.len())
+        };
+        assert_eq!(count(MAX_LIST_ITEMS - 1).unwrap(), MAX_LIST_ITEMS - 1);
+        assert_eq!(count(MAX_LIST_ITEMS).unwrap(), MAX_LIST_ITEMS);
+        let error = count(MAX_LIST_ITEMS + 1).unwrap_err().to_string();
+        assert!(error.contains("100000"), "{error}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// On messages that belong to a task, 2025-11-25 only.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+/// On requests, tasks extension: the tasks that the client considers related.
+pub const RELATED_TASK_IDS: &str = "io.modelcontextprotocol/relatedTaskIds";
 /// On the result that announces a task, 2025-11-25 only: a text for the model to go on with meanwhile.
 pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
 /// W3C Trace Context, since 2026-07-28.
@@ -76,6 +78,17 @@ pub fn is_reserved(key: &str, version: ProtocolVersion) -> bool {
     } else {
         false
     }
+}
+
+/// Whether an application may set the key on a request of its own: it obeys the grammar, and it is not reserved or is
+/// one of the reserved keys that are an application's to set (progress token, log level, related tasks, trace context).
+///
+/// The keys by which the library identifies itself are not: they would contradict the transport's headers.
+#[must_use]
+pub fn is_for_application(key: &str, version: ProtocolVersion) -> bool {
+    const OPEN: &[&str] =
+        &[PROGRESS_TOKEN, LOG_LEVEL, RELATED_TASK, RELATED_TASK_IDS, TRACEPARENT, TRACESTATE, BAGGAGE];
+    is_key(key) && (!is_reserved(key, version) || OPEN.contains(&key))
 }
 
 fn is_label(text: &str) -> bool {

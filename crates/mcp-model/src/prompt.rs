@@ -28,9 +28,9 @@ pub struct Prompt {
     /// What may be filled in; malformed entries are in its [`List::rejected`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<List<PromptArgument>>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,

@@ -38,9 +38,9 @@ pub struct Resource {
     /// Its size in bytes, before any encoding.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// Hints. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -75,9 +75,9 @@ pub struct ResourceTemplate {
     /// The type of all resources of the family, if it is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// Hints. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,

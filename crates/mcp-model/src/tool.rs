@@ -41,15 +41,31 @@ pub struct Tool {
     /// How the tool may be called (2025-11-25 only).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
-    /// Icons to show (2025-11-25 and later).
+    /// Icons to show (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Vec<Icon>>,
+    pub icons: Option<List<Icon>>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
 
 impl Tool {
+    /// A tool with its argument schema; `None` when the schema is not a JSON object.
+    #[must_use]
+    pub fn new(name: impl Into<String>, input_schema: Box<RawValue>) -> Option<Self> {
+        lenient::is_object(&input_schema).then(|| Self {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema,
+            output_schema: None,
+            annotations: None,
+            execution: None,
+            icons: None,
+            meta: None,
+        })
+    }
+
     /// What to show to people: the title, else the title among the annotations, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
@@ -303,6 +319,12 @@ pub struct CallToolResult {
 }
 
 impl CallToolResult {
+    /// A success with this content.
+    #[must_use]
+    pub fn new(content: Vec<ContentBlock>) -> Self {
+        Self { content, ..Self::default() }
+    }
+
     /// Whether the tool failed. The content then says why, and should be shown to the model.
     #[must_use]
     pub fn is_error(&self) -> bool {

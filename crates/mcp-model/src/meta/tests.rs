@@ -69,6 +69,7 @@ fn every_key_constant_obeys_the_grammar_and_is_reserved() {
         SUBSCRIPTION_ID,
         RELATED_TASK,
         MODEL_IMMEDIATE_RESPONSE,
+        RELATED_TASK_IDS,
         TRACEPARENT,
         TRACESTATE,
         BAGGAGE,
@@ -76,6 +77,24 @@ fn every_key_constant_obeys_the_grammar_and_is_reserved() {
     ] {
         assert!(is_key(key) && is_reserved(key, ProtocolVersion::LATEST), "{key}");
     }
+}
+
+/// protocol:J-24, protocol:J-27
+#[test]
+fn applications_set_their_own_keys_and_a_few_reserved_ones() {
+    let check = |key: &str, expected: bool| {
+        assert_eq!(is_for_application(key, ProtocolVersion::LATEST), expected, "{key}");
+    };
+    check("com.example/a", true);
+    check("plain", true);
+    check(PROGRESS_TOKEN, true);
+    check(LOG_LEVEL, true);
+    check(TRACEPARENT, true);
+    check(PROTOCOL_VERSION, false);
+    check(CLIENT_CAPABILITIES, false);
+    check(CLIENT_INFO, false);
+    check("dev.mcp/x", false);
+    check("not a key", false);
 }
 
 /// protocol:L-25

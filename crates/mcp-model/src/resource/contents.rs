@@ -58,6 +58,14 @@ pub struct TextResourceContents {
     pub meta: Option<Box<RawValue>>,
 }
 
+impl TextResourceContents {
+    /// The text of the resource at the address.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { uri: uri.into(), mime_type: None, text: text.into(), meta: None }
+    }
+}
+
 /// Bytes of a resource.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +81,14 @@ pub struct BlobResourceContents {
     /// Additional metadata, as raw JSON (2025-06-18 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
+}
+
+impl BlobResourceContents {
+    /// The bytes of the resource at the address, given in base64.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, blob: impl Into<String>) -> Self {
+        Self { uri: uri.into(), mime_type: None, blob: blob.into(), meta: None }
+    }
 }
 
 /// Contents that are neither text nor bytes, or that lack an address.

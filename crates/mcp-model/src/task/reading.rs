@@ -11,8 +11,9 @@ use super::{
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Flat {
-    #[serde(default, deserialize_with = "lenient::hint")]
-    task: Option<Task>,
+    /// Raw until it is known that it is wanted, so that tasks inside tasks are not read level by level.
+    #[serde(default)]
+    task: Option<Box<RawValue>>,
     #[serde(default)]
     task_id: Option<String>,
     #[serde(default)]
@@ -46,6 +47,14 @@ pub(super) struct Flat {
 impl Flat {
     /// The task among the members themselves, else the one in `task`.
     fn take_task(&mut self) -> Result<Task, NoTask> {
+        if let Ok(task) = self.take_own() {
+            return Ok(task);
+        }
+        let nested = self.task.take().ok_or(NoTask)?;
+        serde_json::from_str(nested.get()).map_err(|_| NoTask)
+    }
+
+    fn take_own(&mut self) -> Result<Task, NoTask> {
         match (self.task_id.take(), self.status.take()) {
             (Some(task_id), Some(status)) => Ok(Task {
                 task_id,
@@ -56,7 +65,7 @@ impl Flat {
                 ttl_ms: self.ttl_ms.or(self.ttl),
                 poll_interval_ms: self.poll_interval_ms.or(self.poll_interval),
             }),
-            _ => self.task.take().ok_or(NoTask),
+            _ => Err(NoTask),
         }
     }
 }
@@ -65,9 +74,7 @@ impl TryFrom<Flat> for Task {
     type Error = NoTask;
 
     fn try_from(mut flat: Flat) -> Result<Self, NoTask> {
-        // A task inside a task is no task.
-        flat.task = None;
-        flat.take_task()
+        flat.take_own()
     }
 }
 

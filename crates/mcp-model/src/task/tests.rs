@@ -76,3 +76,12 @@ fn notifications_hold_the_task_flat() {
     let id = crate::subscription_id(full.state.meta.as_deref());
     assert_eq!(id, Some(crate::RequestId::from("listen-1")));
 }
+
+/// field:FR-112
+#[test]
+fn tasks_inside_tasks_cost_no_stack() {
+    let depth = 100_000;
+    let deep = format!("{}{}", r#"{"task":"#.repeat(depth), "}".repeat(depth).replacen('}', "{}}", 1));
+    assert!(serde_json::from_str::<CreateTaskResult>(&deep).is_err());
+    assert!(serde_json::from_str::<Task>(&deep).is_err());
+}

@@ -346,3 +346,34 @@ fn null_is_a_value_only_where_the_specification_says_so() {
     let written = serde_json::to_string(&with_null).unwrap();
     assert_eq!(written, r#"{"content":[],"structuredContent":null}"#);
 }
+
+/// field:FR-109: every digit survives, in results and in arguments.
+#[test]
+fn numbers_keep_their_digits_in_both_directions() {
+    let numbers =
+        r#"{"id":1234567890123456789,"u":18446744073709551615,"n":-9007199254740993,"e":1e400,"f":0.1000}"#;
+    let json = format!(r#"{{"content":[],"structuredContent":{numbers}}}"#);
+    let result: CallToolResult = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string(&result).unwrap(), json);
+    let arguments = serde_json::value::RawValue::from_string(numbers.to_owned()).unwrap();
+    let call = CallToolRequestParams::new("t").with_arguments(&arguments).unwrap();
+    assert_eq!(serde_json::to_string(&call).unwrap(), format!(r#"{{"name":"t","arguments":{numbers}}}"#));
+    assert!(CallToolRequestParams::new("t").with_arguments(&[1, 2]).is_err());
+}
+
+/// field:FR-112: nesting without end in a raw member costs no stack, and in a typed one only an error.
+#[test]
+fn deep_nesting_overflows_no_stack() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let raw = format!(r#"{{"content":[],"structuredContent":{deep}}}"#);
+    assert!(serde_json::from_str::<CallToolResult>(&raw).is_ok());
+    for text in [
+        format!(r#"{{"content":[{{"type":"text","text":{deep}}}]}}"#),
+        format!(r#"{{"content":[{deep}]}}"#),
+        format!(r#"{{"content":[{{"type":{deep}}}]}}"#),
+    ] {
+        assert!(serde_json::from_str::<CallToolResult>(&text).is_err());
+    }
+    let nested = r#"{"type":"tool_result","toolUseId":"1","content":["#.repeat(10_000);
+    let _ = serde_json::from_str::<SamplingMessageContentBlock>(&nested);
+}
