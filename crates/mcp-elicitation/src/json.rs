@@ -56,6 +56,22 @@ impl<'a> Members<'a> {
         self.members.iter().find(|(member, _)| member == name).map(|(_, value)| *value)
     }
 
+    /// These members, with those of `other` in the place of, and after, their own. Both had no duplicates.
+    pub(crate) fn overlaid(&self, other: impl IntoIterator<Item = (String, &'a RawValue)>) -> Self {
+        let mut members = self.members.clone();
+        for (name, value) in other {
+            members.retain(|(member, _)| *member != name);
+            members.push((name, value));
+        }
+        Self { members, duplicate: None }
+    }
+
+    /// These members without some of them.
+    pub(crate) fn without(&self, names: &[&str]) -> Self {
+        let kept = self.members.iter().filter(|(member, _)| !names.contains(&member.as_str()));
+        Self { members: kept.cloned().collect(), duplicate: None }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.members.len()
     }

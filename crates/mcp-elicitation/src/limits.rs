@@ -92,13 +92,24 @@ pub struct RequestRules {
     pub limits: RequestLimits,
     /// Which URLs are acceptable, and which warnings are raised.
     pub url: UrlPolicy,
+    /// Whether "this or null" (`anyOf: [{"type": "string"}, {"type": "null"}]`, `type: ["string", "null"]`,
+    /// `default: null`) is read as a field of the other type; default false. It bends the rule that forms are
+    /// "restricted to flat objects with primitive properties": some schema generators write every optional field
+    /// that way. Answers still never hold `null`; the field is left out.
+    pub allow_nullable_fields: bool,
 }
 
 impl RequestRules {
     /// Default rules for a revision: both modes declared, default limits and URL policy.
     #[must_use]
     pub fn new(revision: Revision) -> Self {
-        Self { revision, modes: Modes::BOTH, limits: RequestLimits::default(), url: UrlPolicy::default() }
+        Self {
+            revision,
+            modes: Modes::BOTH,
+            limits: RequestLimits::default(),
+            url: UrlPolicy::default(),
+            allow_nullable_fields: false,
+        }
     }
 
     /// Replaces the declared modes.
@@ -112,6 +123,13 @@ impl RequestRules {
     #[must_use]
     pub fn limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Sets [`allow_nullable_fields`](Self::allow_nullable_fields).
+    #[must_use]
+    pub fn allow_nullable_fields(mut self, allow: bool) -> Self {
+        self.allow_nullable_fields = allow;
         self
     }
 

@@ -9,6 +9,7 @@
 mod answer_tests;
 mod check;
 mod field;
+mod nullable;
 mod parse;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{
     BooleanField, Choice, Field, FieldKind, FormSchema, Format, MultiSelectField, NumberField, SelectField,
-    StringField,
+    StringField, nullable,
 };
 use crate::{
     Rule,
@@ -153,6 +153,8 @@ fn read_field(
         return None;
     }
     let members = reader.object(raw, path)?;
+    let unwrapped = if reader.rules.allow_nullable_fields { nullable::unwrapped(&members) } else { None };
+    let members = unwrapped.unwrap_or(members);
     let title = reader.shown_text(&members, "title", path);
     let description = reader.shown_text(&members, "description", path);
     let kind = read_kind(reader, &members, path)?;

@@ -401,6 +401,45 @@ fn a_flood_of_faults_is_reported_in_part() {
 }
 
 #[test]
+fn nullable_fields_are_read_only_on_demand() {
+    let nullable = [
+        (
+            json!({"anyOf": [{"type": "string", "minLength": 2}, {"type": "null"}], "default": null, "title": "T"}),
+            true,
+        ),
+        (json!({"anyOf": [{"type": "null"}, {"type": "string", "title": "t"}], "title": "T"}), true),
+        (json!({"oneOf": [{"type": "string"}, {"type": "null"}], "title": "T"}), true),
+        (json!({"type": ["string", "null"], "default": null, "title": "T"}), true),
+        (json!({"type": ["null", "string"], "default": "abc", "title": "T"}), true),
+        (json!({"type": ["string", "integer"]}), false),
+        (json!({"type": ["null", "null"]}), false),
+        (json!({"type": ["string"]}), false),
+        (json!({"type": "string", "default": null}), false),
+        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), false),
+        (json!({"anyOf": [{"type": "object"}, {"type": "null"}]}), false),
+        (json!({"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}), false),
+    ];
+    for (property, is_readable) in nullable {
+        refusal(&property, Revision::V2025_11_25);
+        let params = form_params(&json!({"type": "object", "properties": {"p": property}}));
+        let rules = RequestRules::new(Revision::V2025_11_25).allow_nullable_fields(true);
+        let request = ElicitRequest::parse_with(&params, &rules);
+        assert_eq!(request.is_ok(), is_readable, "{property}");
+        if let Ok(ElicitRequest::Form(form)) = request {
+            let field = form.schema().field("p").unwrap();
+            assert!(matches!(field.kind(), FieldKind::String(_)), "{property}");
+            assert_eq!(field.title(), Some("T"));
+            assert_eq!(rules_of(field, &json!(null)), [Rule::Type]);
+            assert_eq!(field.default_value(), property["default"].as_str().map(Value::from));
+        }
+    }
+}
+
+fn rules_of(field: &crate::Field, value: &Value) -> Vec<Rule> {
+    field.violations(value).into_iter().map(|violation| violation.rule).collect()
+}
+
+#[test]
 fn modes_that_are_not_declared_are_refused() {
     let form = form_params(&json!({"type": "object", "properties": {}}));
     let rules = RequestRules::new(Revision::V2025_11_25).modes(Modes::URL);
