@@ -10,3 +10,4 @@ mod redirects;
 mod resume;
 mod script;
 mod support;
+mod tls;

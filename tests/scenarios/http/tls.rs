@@ -1,0 +1,151 @@
+//! TLS: who is trusted, and how a refusal is told.
+
+use std::sync::Arc;
+
+use mcp_transport::ErrorKind;
+use mcp_transport::http::{HttpServer, TlsOptions};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::script::{Server, within};
+use super::support::*;
+
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+fn authority(name: &str) -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let pem = params.self_signed(&key).unwrap().pem();
+    Authority { pem, issuer: Issuer::new(params, key) }
+}
+
+/// A server certificate for `name`, and its key.
+fn certificate(authority: &Authority, name: &str, last_year: i32) -> (rcgen::Certificate, KeyPair) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.not_before = date_time_ymd(2000, 1, 1);
+    params.not_after = date_time_ymd(last_year, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    (params.signed_by(&key, &authority.issuer).unwrap(), key)
+}
+
+/// Serves one JSON answer per connection; returns the port.
+async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u16 {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                let mut request = [0; 4096];
+                while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
+                    let head = format!(
+                        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        RESULT.len()
+                    );
+                    let _ = stream.write_all(format!("{head}{RESULT}").as_bytes()).await;
+                }
+            });
+        }
+    });
+    port
+}
+
+async fn call_with_roots(host: &str, port: u16, roots: Option<&Authority>) -> Outcome {
+    let mut server = HttpServer::new(&format!("https://{host}:{port}/mcp")).unwrap();
+    if let Some(authority) = roots {
+        let options = TlsOptions::new().add_roots(authority.pem.as_bytes()).unwrap();
+        server = server.tls(options).unwrap();
+    }
+    within(exchange(&server.connect(), call())).await
+}
+
+/// field:FR-073: an added root counts beside the public ones, and the connection is reused like a plain one
+#[tokio::test]
+async fn a_private_authority_is_trusted_when_added() {
+    let authority = authority("ours");
+    for host in ["localhost", "127.0.0.1"] {
+        let (certificate, key) = certificate(&authority, host, 2100);
+        let port = serve(&certificate, &key).await;
+        let outcome = call_with_roots(host, port, Some(&authority)).await;
+        outcome.1.unwrap();
+        assert_eq!(outcome.0, ["result 1"]);
+    }
+}
+
+/// auth:SEC-20
+#[tokio::test]
+async fn certificates_that_do_not_hold_are_refused_by_name() {
+    let ours = authority("ours");
+    let other = authority("other");
+    for (name, host, year, roots, reason) in [
+        ("localhost", "localhost", 2001, Some(&ours), "expired"),
+        ("example.com", "localhost", 2100, Some(&ours), "not valid for name"),
+        ("localhost", "127.0.0.1", 2100, Some(&ours), "not valid for name"),
+        ("localhost", "localhost", 2100, Some(&other), "UnknownIssuer"),
+        ("localhost", "localhost", 2100, None, "UnknownIssuer"),
+    ] {
+        let (certificate, key) = certificate(&ours, name, year);
+        let port = serve(&certificate, &key).await;
+        let error = call_with_roots(host, port, roots).await.1.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert!(!error.outcome_unknown());
+        assert_eq!(error.to_string(), format!("the tls handshake with {host}:{port} failed"));
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains(reason), "{cause}");
+    }
+}
+
+/// auth:SEC-20: a server that picks TLS 1.1, as bytes
+#[tokio::test]
+async fn old_tls_is_refused() {
+    let server = Server::start().await;
+    let connection =
+        HttpServer::new(&format!("https://localhost:{}/mcp", server.address().port())).unwrap().connect();
+    let client = within(exchange(&connection, call()));
+    let (outcome, ()) = tokio::join!(client, async {
+        let mut peer = server.accept().await;
+        // Handshake record of version 3.2 with a ServerHello of version 3.2 (TLS 1.1), zero random, no session id,
+        // suite TLS_RSA_WITH_AES_128_CBC_SHA, no compression.
+        let mut hello = vec![22, 3, 2, 0, 42, 2, 0, 0, 38, 3, 2];
+        hello.extend([0; 32]);
+        hello.extend([0, 0, 0x2f, 0]);
+        peer.send(hello).await;
+        peer.closed().await;
+    });
+    let error = outcome.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(error.to_string().contains("tls handshake"), "{error}");
+}
+
+/// https never falls to http: a plain server on the port is an error of the handshake
+#[tokio::test]
+async fn a_plain_server_is_no_https_server() {
+    let server = Server::start().await;
+    let connection =
+        HttpServer::new(&format!("https://localhost:{}/mcp", server.address().port())).unwrap().connect();
+    let (outcome, ()) = tokio::join!(within(exchange(&connection, call())), async {
+        let mut peer = server.accept().await;
+        peer.send("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+        peer.closed().await;
+    });
+    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Connect);
+}
