@@ -7,7 +7,8 @@ use std::fmt;
 ///
 /// The parser keeps nothing else: comments, unknown fields and `retry` lines are skipped as they
 /// arrive and lines are never buffered as such, so there is no line limit. At its worst a parser
-/// holds `max_event_data_bytes` + 3 × `max_event_id_bytes` + 2 × `max_event_type_bytes`.
+/// holds `max_event_data_bytes`, four times `max_event_id_bytes`, twice `max_event_type_bytes` and
+/// 64 KiB.
 ///
 /// Sizes count decoded text: an invalid byte counts as the three bytes of the U+FFFD that
 /// replaces it.

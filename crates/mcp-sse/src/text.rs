@@ -95,11 +95,14 @@ impl TextBuffer {
         match valid(tail) {
             // As a rule all of it is here, and needs no copy.
             Some(whole) if text.is_empty() => whole,
+            // The string's own growth would double what may be a large buffer.
             Some(end) => {
+                text.reserve_exact(end.len());
                 text.push_str(end);
                 text
             }
             None => {
+                text.reserve_exact(REPAIR_FACTOR * tail.len());
                 push_repaired(text, tail);
                 text
             }
