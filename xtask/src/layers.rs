@@ -68,10 +68,13 @@ const RULES: &[Rule] = &[
             "memchr",
             "rustix",
             "rustls",
+            "serde_json",
             "sha2",
             "tokio",
+            "tokio-rustls",
             "tracing",
             "url",
+            "webpki-roots",
         ]),
     },
     Rule {
