@@ -76,6 +76,33 @@ fn sizes() -> impl Strategy<Value = Vec<usize>> {
     })
 }
 
+/// Texts that outgrow every internal step: 16 KiB, and pieces of 512 bytes behind that.
+#[test]
+fn long_texts_agree_at_their_limit_and_below() {
+    let fragments: [&[u8]; 7] =
+        [b"abc", "é€".as_bytes(), "\u{1F600}".as_bytes(), b"\xE2\x82", b"\xFF", b"\ndata: ", b"\r\ndata:"];
+    let mut stream = b"data: ".to_vec();
+    for number in 0..15_000_usize {
+        // No pattern that a power of two divides.
+        stream.extend(fragments[number * number % 89 % fragments.len()]);
+    }
+    stream.extend(b"\n\ndata: after\n\n");
+    let decoded = reference::decode(&stream, &Limits::new());
+    let Some(Item::Event { data, .. }) = decoded.items.first() else {
+        panic!("an event: {decoded:?}");
+    };
+    assert!(data.len() > 40_000, "{}", data.len());
+    for max in [data.len(), data.len() - 1, data.len() / 2] {
+        let limits = Limits::new().with_max_event_data_bytes(max);
+        let expected = reference::decode(&stream, &limits);
+        assert_eq!(expected.items.len(), 2);
+        for size in [1, 2, 7, 511, 512, 513, 4095, 16_383, 16_384, 16_385, usize::MAX] {
+            assert!(reference::parse(stream.chunks(size), &limits) == expected, "{max}, in pieces of {size}");
+            assert!(reference::parse_owned(stream.chunks(size), &limits) == expected, "{max}, owned, {size}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -91,7 +118,7 @@ proptest! {
     fn and_reports_the_same_limits(
         mut stream in stream(),
         sizes in sizes(),
-        data in 0..30_usize,
+        data in prop_oneof![0..30_usize, 30..400_usize],
         id in 0..8_usize,
         event_type in 0..8_usize,
     ) {
