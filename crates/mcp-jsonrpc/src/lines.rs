@@ -288,6 +288,10 @@ impl LineDecoder {
     #[inline(never)]
     fn drop_oversized(&mut self) {
         let line = self.buffer.get(self.start..self.end).unwrap_or_default();
+        if self.at_start && BYTE_ORDER_MARK.starts_with(line) {
+            // Not known yet to be part of the line.
+            return;
+        }
         let mark = if self.at_start && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         // One more than the limit may still be the CR of a line end.
         let over = line.len() - mark > self.limits.max_line_bytes.saturating_add(1);

@@ -94,6 +94,7 @@ fn one_byte_order_mark_is_dropped_at_the_start_only() {
     check_every_cut("\u{feff}\u{feff}a\n".as_bytes(), 100, &[text("\u{feff}a")]);
     check_every_cut("\n\u{feff}a\n".as_bytes(), 100, &[text("\u{feff}a")]);
     check_every_cut("\u{feff}\nb\n".as_bytes(), 100, &[text("b")]);
+    check_every_cut("\u{feff}\u{feff}a\n".as_bytes(), 0, &[Seen::Oversized(4)]);
     check_every_cut(b"\xef\xbb\nb\n", 100, &[Seen::Text(b"\xef\xbb".to_vec()), text("b")]);
 }
 

@@ -1,0 +1,4 @@
+//! Hands `jsonrpc_roundtrip` to libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mcp_fuzz::jsonrpc::jsonrpc_roundtrip(data));
