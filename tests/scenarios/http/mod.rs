@@ -1,6 +1,7 @@
 //! Streamable HTTP against servers that are scripted byte for byte.
 
 mod care;
+mod credentials;
 mod hostile;
 mod legacy;
 mod listen;

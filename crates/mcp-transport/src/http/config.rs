@@ -130,6 +130,7 @@ impl Default for HttpTimeouts {
 pub(crate) struct Config {
     pub(crate) limits: HttpLimits,
     pub(crate) timeouts: HttpTimeouts,
+    pub(crate) credentials: super::credentials::Provider,
     /// Present for `https` servers.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<super::tls::Tls>,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use mcp_jsonrpc::DecodeLimits;
 use tokio::time;
 
@@ -16,6 +16,7 @@ use super::core::listen::{self, ListenCore};
 use super::core::session::{SessionId, SessionSlot};
 use super::core::target::Target;
 use super::core::{classify, fault};
+use super::credentials::Refused;
 use super::event_stream::EventStream;
 use super::exchange::Exchange;
 use super::io::open::{Opened, Outgoing, open};
@@ -173,12 +174,39 @@ impl fmt::Debug for HttpConnection {
 }
 
 impl Shared {
+    /// Sends a request, with credentials where there is a provider, and once more if the provider knows better ones.
     pub(crate) async fn open(
         &self,
-        outgoing: Outgoing,
-        deadline: Option<std::time::Duration>,
+        mut outgoing: Outgoing,
+        deadline: Option<Duration>,
     ) -> Result<Opened, Error> {
-        open(&self.pool, &self.config, &self.target, outgoing, deadline).await
+        let send = |outgoing| open(&self.pool, &self.config, &self.target, outgoing, deadline);
+        let Some(credentials) = &self.config.credentials.0 else { return send(outgoing).await };
+        let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
+        outgoing.authorize(authorization.as_deref())?;
+        let opened = send(outgoing.clone()).await?;
+        let head = opened.head();
+        let is_refused = match head.status {
+            StatusCode::UNAUTHORIZED => true,
+            StatusCode::FORBIDDEN => head.facts().has_challenge,
+            _ => false,
+        };
+        if !is_refused {
+            return Ok(opened);
+        }
+        let challenges = fault::challenges(head.headers, self.config.limits.max_challenge_bytes);
+        let refused = Refused {
+            status: head.status.as_u16(),
+            challenges: &challenges,
+            authorization: authorization.as_deref(),
+        };
+        if !credentials.refused(refused).await.map_err(fault::no_credentials)? {
+            return Ok(opened);
+        }
+        self.pool.put(opened.connection.wire, Some(opened.connection.body));
+        let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
+        outgoing.authorize(authorization.as_deref())?;
+        send(outgoing).await
     }
 
     /// A GET that listens, or resumes after `cursor`.

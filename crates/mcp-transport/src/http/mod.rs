@@ -12,6 +12,7 @@
 mod config;
 mod connection;
 mod core;
+mod credentials;
 mod event_stream;
 mod exchange;
 mod io;
@@ -24,6 +25,7 @@ mod tls;
 pub use self::config::{HttpLimits, HttpTimeouts};
 pub use self::connection::HttpConnection;
 pub use self::core::tool_headers::{ToolHeaders, ToolHeadersError};
+pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
 pub use self::post::{Post, PostKind, RequestHead};

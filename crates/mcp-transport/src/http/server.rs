@@ -11,6 +11,7 @@ use super::core::fault;
 use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
+use super::credentials::{Credentials, Provider, TokenCallback};
 use super::io::pool::Pool;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
@@ -64,6 +65,25 @@ impl HttpServer {
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         self.headers.set(name, value).map_err(|bad| fault::bad_header(&bad))?;
         Ok(self)
+    }
+
+    /// Asks `credentials` for the `Authorization` header of every request, in place of one set by [`header`](Self::header).
+    #[must_use]
+    pub fn credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
+        Arc::make_mut(&mut self.config).credentials = Provider(Some(credentials));
+        self
+    }
+
+    /// Sends a bearer token that `fetch` gives, with or without the word `Bearer` before it. It is fetched before the first
+    /// request, and once more when the server answers 401; the refused request is then repeated once. Requests that are
+    /// refused at the same time share one fetch.
+    #[must_use]
+    pub fn token<F, R>(self, fetch: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    {
+        self.credentials(Arc::new(TokenCallback::new(fetch)))
     }
 
     /// Replaces what an `https` server is verified by. Without it the public roots of the web count.

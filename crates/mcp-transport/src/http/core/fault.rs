@@ -118,7 +118,7 @@ fn show(status: StatusCode) -> String {
 }
 
 /// The raw challenges, whole lines only, as long as they fit.
-fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
+pub(crate) fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
     let mut left = max_bytes;
     let mut lines = Vec::new();
     for line in headers.get_all(WWW_AUTHENTICATE) {
@@ -127,6 +127,11 @@ fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
         lines.push(String::from_utf8_lossy(line.as_bytes()).into_owned());
     }
     lines
+}
+
+/// The provider of credentials has none.
+pub(crate) fn no_credentials(cause: Cause) -> Error {
+    Error::new(ErrorKind::Unauthorized, "there are no credentials for the request").with_source(cause)
 }
 
 pub(crate) fn bad_target(bad: BadTarget) -> Error {

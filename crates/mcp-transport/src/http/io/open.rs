@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tokio::time;
 
@@ -31,6 +32,18 @@ pub(crate) struct Outgoing {
     pub(crate) body: Bytes,
     /// The session whose id the request carries.
     pub(crate) session: Option<SessionId>,
+}
+
+impl Outgoing {
+    /// Sets the `Authorization` header; `None` leaves what the application set.
+    pub(crate) fn authorize(&mut self, authorization: Option<&str>) -> Result<(), Error> {
+        let Some(authorization) = authorization else { return Ok(()) };
+        let bad = headers::BadHeader::Value { name: AUTHORIZATION };
+        let mut value = HeaderValue::from_str(authorization).map_err(|_| fault::bad_header(&bad))?;
+        value.set_sensitive(true);
+        self.headers.insert(AUTHORIZATION, value);
+        Ok(())
+    }
 }
 
 /// A response whose head has come, with the connection its body comes on.
