@@ -1,5 +1,4 @@
-//! JSON-RPC 2.0 envelopes, ids, error codes, limits and newline framing for the Model Context Protocol.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod code;
