@@ -1,0 +1,130 @@
+//! The handshake, and what is left when it fails.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use mcp_client::model::{ProtocolVersion, Root};
+use mcp_client::{ErrorKind, StdioServer};
+use serde_json::json;
+
+use super::peer::{builder, connected, diagnostics, pipe, recorded, summary};
+
+/// protocol:L-02, protocol:L-03
+#[tokio::test(start_paused = true)]
+async fn every_legacy_revision_is_accepted_when_the_server_answers_it() {
+    for version in ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] {
+        let (connection, mut peer) = pipe(1 << 16);
+        let (client, ()) = tokio::join!(builder().connect(connection), async {
+            let initialize = peer.expect("initialize").await;
+            assert_eq!(initialize["params"]["protocolVersion"], "2025-11-25");
+            assert_eq!(initialize["params"]["clientInfo"], json!({ "name": "test", "version": "1.0" }));
+            peer.answer(&initialize, json!({ "protocolVersion": version, "capabilities": {} })).await;
+            peer.expect("notifications/initialized").await;
+        });
+        assert_eq!(client.unwrap().protocol_version().as_str(), version);
+    }
+}
+
+/// seed:B40, protocol:L-03, protocol:10.12
+#[tokio::test(start_paused = true)]
+async fn a_foreign_revision_closes_the_connection_with_a_typed_error() {
+    for version in ["2026-07-28", "banana", "", "2099-01-01"] {
+        let (connection, mut peer) = pipe(1 << 16);
+        let (outcome, ()) = tokio::join!(builder().connect(connection), async {
+            let initialize = peer.expect("initialize").await;
+            peer.answer(&initialize, json!({ "protocolVersion": version, "capabilities": {} })).await;
+            peer.expect_end().await;
+            drop(peer);
+        });
+        assert_eq!(summary(outcome), ("unsupported_version", false), "{version}");
+    }
+}
+
+/// protocol:L-08: `initialize` is never cancelled; the connection is closed instead.
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_fails_the_handshake_in_time_and_is_closed() {
+    let (connection, mut peer) = pipe(1 << 16);
+    let begun = tokio::time::Instant::now();
+    let connecting = builder().initialize_timeout(Duration::from_secs(3)).connect(connection);
+    let (outcome, ()) = tokio::join!(connecting, async {
+        peer.expect("initialize").await;
+        peer.expect_end().await;
+        drop(peer);
+    });
+    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_connect_leaves_nothing_behind() {
+    let (connection, mut peer) = pipe(1 << 16);
+    let connecting = tokio::spawn(builder().connect(connection));
+    peer.expect("initialize").await;
+    connecting.abort();
+    peer.expect_end().await;
+}
+
+/// protocol:L-07, field: servers talk before they answer `initialize`.
+#[tokio::test(start_paused = true)]
+async fn notices_and_pings_before_the_answer_to_initialize_are_served() {
+    let (builder, events) = recorded(builder());
+    let (connection, mut peer) = pipe(1 << 16);
+    let (client, ()) = tokio::join!(builder.connect(connection), async {
+        let initialize = peer.expect("initialize").await;
+        peer.send_text("Server ready on stdout").await;
+        peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })).await;
+        peer.send(json!({ "jsonrpc": "2.0", "id": 0, "method": "ping" })).await;
+        assert_eq!(peer.receive().await["result"], json!({}));
+        peer.answer(&initialize, json!({ "protocolVersion": "2025-11-25", "capabilities": {} })).await;
+        peer.expect("notifications/initialized").await;
+    });
+    client.unwrap();
+    assert_eq!(diagnostics(&events), ["invalid_message"]);
+    assert!(
+        events.lock().unwrap().iter().any(|event| matches!(event, mcp_client::ClientEvent::ListChanged(_)))
+    );
+}
+
+/// protocol:RT-01, protocol:RT-03, protocol:L-17
+#[tokio::test(start_paused = true)]
+async fn roots_are_offered_answered_and_a_change_is_announced_once() {
+    let (client, mut peer) = connected(builder().roots([Root::new("file:///a")])).await;
+    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "roots/list" })).await;
+    assert_eq!(peer.receive().await["result"], json!({ "roots": [{ "uri": "file:///a" }] }));
+    client.set_roots([Root::new("file:///b")]).unwrap();
+    client.set_roots([Root::new("file:///b")]).unwrap();
+    peer.expect("notifications/roots/list_changed").await;
+    peer.expect_silence(Duration::from_secs(1)).await;
+}
+
+/// protocol:G-01
+#[tokio::test(start_paused = true)]
+async fn ping_reaches_the_server_and_comes_back() {
+    let (client, mut peer) = connected(builder()).await;
+    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
+        let ping = peer.expect("ping").await;
+        peer.answer(&ping, json!({})).await;
+    });
+    pong.unwrap();
+    assert_eq!(client.server().protocol_version, ProtocolVersion::V2025_11_25);
+}
+
+/// protocol:T-14, field: the program ends at once; the error has its exit status and last words.
+#[tokio::test]
+async fn a_program_that_ends_at_once_fails_the_connect_with_its_last_words() {
+    let begun = std::time::Instant::now();
+    let server = StdioServer::new("sh").args(["-c", "echo no such database >&2; exit 3"]);
+    let error = builder().connect(server).await.unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    assert_eq!(error.exit().and_then(mcp_client::ProcessExit::code), Some(3));
+    let message = error.to_string();
+    assert!(message.contains("exit code 3") && message.contains("no such database"), "{message}");
+}
+
+#[tokio::test]
+async fn a_missing_program_is_a_transport_error_that_names_it() {
+    let error = builder().connect(StdioServer::new("no-such-program-here")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    assert!(error.to_string().contains("no-such-program-here"), "{error}");
+}

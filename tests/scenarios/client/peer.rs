@@ -1,0 +1,116 @@
+//! The scripted peer.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_client::transport::stdio::LineLimits;
+use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+
+/// The server's end of the pipe.
+pub(crate) struct Peer {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+/// A pipe: the client's end as a connection, and the peer's. `capacity` is what the pipe takes before writes wait.
+pub(crate) fn pipe(capacity: usize) -> (LineConnection, Peer) {
+    let (ours, theirs) = tokio::io::duplex(capacity);
+    let (reader, writer) = tokio::io::split(ours);
+    let connection = LineConnection::from_io(reader, writer, LineLimits::default()).unwrap();
+    let (reader, writer) = tokio::io::split(theirs);
+    (connection, Peer { lines: BufReader::new(reader).lines(), writer })
+}
+
+impl Peer {
+    /// The next message of the client.
+    pub(crate) async fn receive(&mut self) -> Value {
+        let line = self.lines.next_line().await.unwrap().expect("the client closed the pipe");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The next message, which must be a request or notification of this method.
+    pub(crate) async fn expect(&mut self, method: &str) -> Value {
+        let message = self.receive().await;
+        assert_eq!(message["method"], method, "{message}");
+        message
+    }
+
+    /// Nothing comes for so long.
+    pub(crate) async fn expect_silence(&mut self, time: Duration) {
+        if let Ok(line) = tokio::time::timeout(time, self.lines.next_line()).await {
+            panic!("unexpected: {line:?}");
+        }
+    }
+
+    /// The client ended its side.
+    pub(crate) async fn expect_end(&mut self) {
+        assert_eq!(self.lines.next_line().await.unwrap(), None);
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.send_text(&message.to_string()).await;
+    }
+
+    pub(crate) async fn send_text(&mut self, text: &str) {
+        self.writer.write_all(format!("{text}\n").as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
+        self.send(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).await;
+    }
+
+    pub(crate) async fn progress(&mut self, request: &Value, progress: f64) {
+        let token = &request["params"]["_meta"]["progressToken"];
+        let params = json!({ "progressToken": token, "progress": progress });
+        self.send(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })).await;
+    }
+
+    /// Plays the handshake as a server with these capabilities. Returns what `initialize` carried.
+    pub(crate) async fn handshake(&mut self, capabilities: Value) -> Value {
+        let initialize = self.expect("initialize").await;
+        let result = json!({
+            "protocolVersion": initialize["params"]["protocolVersion"],
+            "capabilities": capabilities,
+            "serverInfo": { "name": "scripted", "version": "1" },
+        });
+        self.answer(&initialize, result).await;
+        self.expect("notifications/initialized").await;
+        initialize
+    }
+}
+
+/// A client connected to a peer with tools.
+pub(crate) async fn connected(builder: ClientBuilder) -> (Client, Peer) {
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, _) = tokio::join!(builder.connect(connection), peer.handshake(json!({ "tools": {} })));
+    (client.unwrap(), peer)
+}
+
+pub(crate) fn builder() -> ClientBuilder {
+    Client::builder("test", "1.0")
+}
+
+/// Collects the events of a connection.
+pub(crate) fn recorded(builder: ClientBuilder) -> (ClientBuilder, Arc<Mutex<Vec<ClientEvent>>>) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&events);
+    (builder.on_event(move |event| record.lock().unwrap().push(event)), events)
+}
+
+/// The kinds of the diagnostics among these events.
+pub(crate) fn diagnostics(events: &Mutex<Vec<ClientEvent>>) -> Vec<&'static str> {
+    let events = events.lock().unwrap();
+    let kinds = events.iter().filter_map(|event| match event {
+        ClientEvent::Diagnostic(diagnostic) => Some(diagnostic.kind.as_str()),
+        _ => None,
+    });
+    kinds.collect()
+}
+
+/// Kind and whether the outcome is unknown.
+pub(crate) fn summary<T: std::fmt::Debug>(outcome: Result<T, Error>) -> (&'static str, bool) {
+    let error = outcome.unwrap_err();
+    (error.kind().as_str(), error.outcome_unknown())
+}
