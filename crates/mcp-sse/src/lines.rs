@@ -140,52 +140,48 @@ impl Lines {
         input: &mut &'i [u8],
     ) -> Result<Option<Dispatch<'i>>, LimitError> {
         loop {
-            match *input {
-                [b'd', b'a', b't', b'a', b':', value @ ..] => {
-                    let Some((value, line_end)) = whole_value(value) else {
-                        return self.unfinished_data_line(fields, input, value).map(|()| None);
-                    };
-                    if fields.awaits_data()
-                        && let blank @ [b'\n' | b'\r', ..] = behind(line_end)
-                        && value.len() <= fields.limits.max_event_data_bytes
-                        && let Some(data) = valid(value)
-                    {
-                        *input = self.behind(blank);
-                        fields.end_lent_block();
-                        return Ok(Some(Dispatch::Lent(data)));
-                    }
-                    *input = line_end;
-                    let line = fields.data_line(value);
-                    self.follow(line)?;
-                    *input = self.behind(line_end);
+            let line = *input;
+            if let Some(value) = line.strip_prefix(b"data:") {
+                let Some((value, line_end)) = whole_value(value) else {
+                    return self.unfinished_data_line(fields, input, value).map(|()| None);
+                };
+                if fields.awaits_data()
+                    && let blank @ [b'\n' | b'\r', ..] = behind(line_end)
+                    && value.len() <= fields.limits.max_event_data_bytes
+                    && let Some(data) = valid(value)
+                {
+                    *input = self.behind(blank);
+                    fields.end_lent_block();
+                    return Ok(Some(Dispatch::Lent(data)));
                 }
-                [b'\n' | b'\r', ..] => {
-                    *input = self.behind(input);
-                    if fields.end_block() {
-                        return Ok(Some(Dispatch::Buffered));
-                    }
+                *input = line_end;
+                let line = fields.data_line(value);
+                self.follow(line)?;
+                *input = self.behind(line_end);
+            } else if let [b'\n' | b'\r', ..] = line {
+                *input = self.behind(line);
+                if fields.end_block() {
+                    return Ok(Some(Dispatch::Buffered));
                 }
-                [b'e', b'v', b'e', b'n', b't', b':', value @ ..] => match event_type_value(value) {
-                    Some((value, line_end)) if fields.simple_event_type_line(value) => {
-                        *input = self.behind(line_end);
-                    }
-                    _ => return Ok(None),
-                },
-                [b'i', b'd', b':', value @ ..] => match short_value(value) {
-                    Some((value, line_end)) if fields.simple_id_line(value) => {
-                        *input = self.behind(line_end);
-                    }
-                    _ => return Ok(None),
-                },
-                [b':', comment @ ..] => match near_line_end(comment) {
-                    Some((_, line_end)) => *input = self.behind(line_end),
-                    None => {
-                        *input = &[];
-                        self.state = State::Skip;
-                        return Ok(None);
-                    }
-                },
-                _ => return Ok(None),
+            } else if let Some(value) = line.strip_prefix(b"event:")
+                && let Some((value, line_end)) = event_type_value(value)
+                && fields.simple_event_type_line(value)
+            {
+                *input = self.behind(line_end);
+            } else if let Some(value) = line.strip_prefix(b"id:")
+                && let Some((value, line_end)) = short_value(value)
+                && fields.simple_id_line(value)
+            {
+                *input = self.behind(line_end);
+            } else if let [b':', comment @ ..] = line {
+                let Some((_, line_end)) = near_line_end(comment) else {
+                    *input = &[];
+                    self.state = State::Skip;
+                    return Ok(None);
+                };
+                *input = self.behind(line_end);
+            } else {
+                return Ok(None);
             }
         }
     }

@@ -104,7 +104,7 @@ fn long_texts_agree_at_their_limit_and_below() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_parser_agrees_with_the_reference(stream in stream(), sizes in sizes()) {
