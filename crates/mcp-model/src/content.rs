@@ -15,7 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-pub(crate) use self::block::{Blocks, BlocksVisitor};
+pub(crate) use self::block::{Blocks, blocks};
 use crate::open_enum::open_enum;
 use crate::{Icon, List, ResourceContents, lenient, number};
 

@@ -33,7 +33,7 @@ pub struct DiscoverResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result.
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON; see [`DiscoverResult::server_info`].
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]

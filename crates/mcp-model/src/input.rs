@@ -52,7 +52,11 @@ impl fmt::Debug for InputRequest {
 #[non_exhaustive]
 pub struct InputRequiredResult {
     /// How to read the result: [`ResultType::InputRequired`].
-    #[serde(default, deserialize_with = "crate::lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::lenient::result_type",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub result_type: Option<ResultType>,
     /// What the server asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,8 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::ResultType;
+
 /// Reads an optional hint: `null` and a value of the wrong shape count as absent.
 pub(crate) fn hint<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
@@ -94,6 +96,16 @@ impl<'de, T: Scalar> Visitor<'de> for ScalarVisitor<T> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(None)
     }
+}
+
+/// Reads `resultType`: `null` counts as absent, and what is not a string becomes an unknown value that holds the JSON,
+/// so that it is not mistaken for an absent one.
+pub(crate) fn result_type<'de, D>(deserializer: D) -> Result<Option<ResultType>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_else(|_| Some(ResultType::Other(raw.get().into()))))
 }
 
 /// Reads an optional count: fractions are cut, negative numbers become 0, numbers beyond the range saturate, anything

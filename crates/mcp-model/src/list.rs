@@ -200,6 +200,47 @@ impl fmt::Debug for RejectedItem {
     }
 }
 
+/// Reads a list of items that are never refused, up to a limit; `null` is the empty list.
+pub(crate) struct Capped<T> {
+    most: usize,
+    what: &'static str,
+    items: std::marker::PhantomData<T>,
+}
+
+impl<T> Capped<T> {
+    pub(crate) fn new(most: usize, what: &'static str) -> Self {
+        Self { most, what, items: std::marker::PhantomData }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Capped<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of {}", self.what)
+    }
+
+    fn visit_unit<E>(self) -> Result<Vec<T>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = sequence.next_element()? {
+            if items.len() == self.most {
+                let Self { most, what, .. } = self;
+                return Err(serde::de::Error::custom(format_args!("more than {most} {what} in one list")));
+            }
+            if items.is_empty() {
+                // Most lists of content hold one item; the growth of an empty vector would make room for four.
+                items.reserve_exact(1);
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
 /// The error's text, cut at a character boundary: a parse error quotes the peer's strings whole.
 pub(crate) fn capped(error: &serde_json::Error) -> String {
     const LIMIT_BYTES: usize = 200;

@@ -97,7 +97,7 @@ pub struct ListPromptsResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -182,7 +182,7 @@ pub struct GetPromptResult {
     /// The messages; malformed ones are in its [`List::rejected`].
     pub messages: List<PromptMessage>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]

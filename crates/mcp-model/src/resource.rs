@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 pub use self::contents::{
     BlobResourceContents, ResourceContents, TextResourceContents, UnknownResourceContents,
 };
+use crate::list::Capped;
 use crate::request::{bare_params, notifications, paginated_params, requests};
 use crate::{
-    Annotations, CacheScope, EmptyResult, Icon, InputResponses, List, Page, ProtocolVersion, ResultType,
-    lenient, methods,
+    Annotations, CacheScope, EmptyResult, Icon, InputResponses, List, MAX_LIST_ITEMS, Page, ProtocolVersion,
+    ResultType, lenient, methods,
 };
 
 /// A resource that the server offers.
@@ -118,7 +119,7 @@ pub struct ListResourcesResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +143,7 @@ pub struct ListResourceTemplatesResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -214,8 +215,10 @@ impl fmt::Debug for ReadResourceRequestParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// The contents; several when the address stands for several resources.
-    pub contents: List<ResourceContents>,
+    /// The contents; several when the address stands for several resources. Malformed ones are
+    /// [`ResourceContents::Unknown`].
+    #[serde(deserialize_with = "capped")]
+    pub contents: Vec<ResourceContents>,
     /// How long the contents stay fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
@@ -223,11 +226,16 @@ pub struct ReadResourceResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
+}
+
+/// Reads contents in one pass: they can be large, and none is refused. The limit is that of lists.
+fn capped<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<ResourceContents>, D::Error> {
+    deserializer.deserialize_any(Capped::new(MAX_LIST_ITEMS, "resource contents"))
 }
 
 /// Defines parameters that hold an address.

@@ -32,6 +32,9 @@ open_enum! {
 /// An absent or `null` member reads as [`ResultType::Complete`]. Which values to accept is the caller's decision,
 /// because it depends on the declared extensions; everything else makes the request fail, without a retry.
 ///
+/// For [`CallToolResult`](crate::CallToolResult), of which no member is required, one pass can do: read it, and look at
+/// its `result_type` before anything else.
+///
 /// ```
 /// use mcp_model::{ResultType, inspect_result_type};
 ///
@@ -125,7 +128,7 @@ impl<'de> Deserialize<'de> for EmptyResult {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Members {
-            #[serde(default, deserialize_with = "crate::lenient::hint")]
+            #[serde(default, deserialize_with = "crate::lenient::result_type")]
             result_type: Option<ResultType>,
             #[serde(rename = "_meta", default)]
             meta: Option<Box<RawValue>>,
@@ -217,6 +220,18 @@ mod tests {
         ] {
             assert!(inspect_result_type(json).is_err(), "{json}");
         }
+    }
+
+    /// protocol:J-31, protocol:J-33: read as a type, an odd `resultType` is not mistaken for an absent one.
+    #[test]
+    fn a_typed_result_keeps_an_odd_result_type() {
+        let read = |json: &str| serde_json::from_str::<crate::CallToolResult>(json).unwrap().result_type;
+        assert_eq!(read("{}"), None);
+        assert_eq!(read(r#"{"resultType":null}"#), None);
+        assert_eq!(read(r#"{"resultType":"complete"}"#), Some(ResultType::Complete));
+        assert_eq!(read(r#"{"resultType":"input_required"}"#), Some(ResultType::InputRequired));
+        assert_eq!(read(r#"{"resultType":[1, 2]}"#), Some(ResultType::Other("[1, 2]".into())));
+        assert_eq!(read(r#"{"resultType":5}"#), Some(ResultType::Other("5".into())));
     }
 
     /// protocol:G-01

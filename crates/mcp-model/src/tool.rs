@@ -204,7 +204,7 @@ pub struct ListToolsResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -311,7 +311,7 @@ pub struct CallToolResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]

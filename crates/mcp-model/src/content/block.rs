@@ -1,9 +1,6 @@
 //! Which members make a block of which kind.
 
-use std::fmt;
-use std::marker::PhantomData;
-
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,6 +11,7 @@ use super::{
     SamplingMessageContentBlock, TextContent, ToolResultContent, ToolUseContent, UnknownContent,
 };
 use crate::lenient;
+use crate::list::Capped;
 
 /// A block, or what is missing. On failure the members are as they were.
 type Built<T> = Result<T, &'static str>;
@@ -97,27 +95,28 @@ fn encoded(members: &mut Members) -> Built<(String, String)> {
 }
 
 fn resource_link(members: &mut Members) -> Built<ResourceLink> {
-    if !matches!(members.name, Some(Value::String(_))) {
+    let rare = members.rare();
+    if !matches!(rare.name, Some(Value::String(_))) {
         return Err("no string `name`");
     }
-    let Some(uri) = take_string(&mut members.uri) else {
+    let Some(uri) = take_string(&mut rare.uri) else {
         return Err("no string `uri`");
     };
     Ok(ResourceLink {
         uri,
-        name: take_string(&mut members.name).unwrap_or_default(),
-        title: take_string(&mut members.title),
-        description: take_string(&mut members.description),
+        name: take_string(&mut rare.name).unwrap_or_default(),
+        title: take_string(&mut rare.title),
+        description: take_string(&mut rare.description),
+        size: rare.size.take().and_then(|raw| lenient::parse_count(raw.get())),
+        icons: hint(rare.icons.take()),
         mime_type: take_string(&mut members.mime_type),
-        size: members.size.take().and_then(|raw| lenient::parse_count(raw.get())),
-        icons: hint(members.icons.take()),
         annotations: hint(members.annotations.take()),
         meta: optional(members.meta.take()),
     })
 }
 
 fn embedded_resource(members: &mut Members) -> Built<EmbeddedResource> {
-    let Some(resource) = members.resource.take() else {
+    let Some(resource) = members.rare().resource.take() else {
         return Err("no `resource`");
     };
     Ok(EmbeddedResource {
@@ -128,37 +127,39 @@ fn embedded_resource(members: &mut Members) -> Built<EmbeddedResource> {
 }
 
 fn tool_use(members: &mut Members) -> Built<ToolUseContent> {
-    if !members.input.as_deref().is_some_and(lenient::is_object) {
+    let rare = members.rare();
+    if !rare.input.as_deref().is_some_and(lenient::is_object) {
         return Err("no object `input`");
     }
-    if !matches!(members.name, Some(Value::String(_))) {
+    if !matches!(rare.name, Some(Value::String(_))) {
         return Err("no string `name`");
     }
-    let Some(id) = take_string(&mut members.id) else {
+    let Some(id) = take_string(&mut rare.id) else {
         return Err("no string `id`");
     };
-    let Some(input) = members.input.take() else {
+    let Some(input) = rare.input.take() else {
         return Err("no object `input`");
     };
-    let name = take_string(&mut members.name).unwrap_or_default();
+    let name = take_string(&mut rare.name).unwrap_or_default();
     Ok(ToolUseContent { id, name, input, meta: optional(members.meta.take()) })
 }
 
 fn tool_result(members: &mut Members) -> Built<ToolResultContent> {
-    let content = match members.content.as_deref().map(|raw| serde_json::from_str::<Blocks>(raw.get())) {
+    let rare = members.rare();
+    let content = match rare.content.as_deref().map(|raw| serde_json::from_str::<Blocks>(raw.get())) {
         None => Vec::new(),
         Some(Ok(blocks)) => blocks.0,
         Some(Err(_)) => return Err("`content` is not a list of blocks"),
     };
-    let is_error = match members.is_error.as_deref().map(|raw| serde_json::from_str(raw.get())) {
+    let is_error = match rare.is_error.as_deref().map(|raw| serde_json::from_str(raw.get())) {
         None => None,
         Some(Ok(is_error)) => is_error,
         Some(Err(_)) => return Err("`isError` is not a truth value"),
     };
-    let Some(tool_use_id) = take_string(&mut members.tool_use_id) else {
+    let Some(tool_use_id) = take_string(&mut rare.tool_use_id) else {
         return Err("no string `toolUseId`");
     };
-    let structured_content = members.structured_content.take();
+    let structured_content = rare.structured_content.take();
     Ok(ToolResultContent {
         tool_use_id,
         content,
@@ -176,6 +177,11 @@ fn optional(raw: Option<Box<RawValue>>) -> Option<Box<RawValue>> {
     raw.filter(|raw| raw.get() != "null")
 }
 
+/// Reads a capped list of blocks.
+pub(crate) fn blocks<T>() -> Capped<T> {
+    Capped::new(MAX_CONTENT_BLOCKS, "content blocks")
+}
+
 /// A capped list of blocks; `null` is the empty list.
 #[derive(Default)]
 pub(crate) struct Blocks(pub(crate) Vec<ContentBlock>);
@@ -186,47 +192,12 @@ impl Blocks {
     where
         D: Deserializer<'de>,
     {
-        deserializer.deserialize_any(BlocksVisitor::new())
+        deserializer.deserialize_any(blocks())
     }
 }
 
 impl<'de> Deserialize<'de> for Blocks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer).map(Self)
-    }
-}
-
-/// Reads a capped list of blocks.
-pub(crate) struct BlocksVisitor<T>(PhantomData<T>);
-
-impl<T> BlocksVisitor<T> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for BlocksVisitor<T> {
-    type Value = Vec<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of content blocks")
-    }
-
-    fn visit_unit<E>(self) -> Result<Vec<T>, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<T>, A::Error> {
-        // Most results hold one block; the growth of an empty vector would make room for four.
-        let mut blocks = Vec::with_capacity(1);
-        while let Some(block) = sequence.next_element()? {
-            if blocks.len() == MAX_CONTENT_BLOCKS {
-                return Err(serde::de::Error::custom(format_args!(
-                    "more than {MAX_CONTENT_BLOCKS} content blocks in one list"
-                )));
-            }
-            blocks.push(block);
-        }
-        Ok(blocks)
     }
 }

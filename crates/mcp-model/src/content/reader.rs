@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::UnknownContent;
 use crate::ResourceContents;
+use crate::settings::optional;
 
 /// A set of blocks, told apart by their kind.
 pub(super) trait Tagged: Sized {
@@ -245,6 +246,16 @@ pub(super) struct Members {
     pub(super) text: Option<Value>,
     pub(super) data: Option<Value>,
     pub(super) mime_type: Option<Value>,
+    pub(super) annotations: Option<Box<RawValue>>,
+    pub(super) meta: Option<Box<RawValue>>,
+    /// Apart, because text and images, which are nearly all there is, need not carry the weight.
+    rare: Option<Box<Rare>>,
+    other: Vec<(Box<str>, Box<RawValue>)>,
+}
+
+/// Members of the less common kinds.
+#[derive(Default)]
+pub(super) struct Rare {
     pub(super) uri: Option<Value>,
     pub(super) name: Option<Value>,
     pub(super) title: Option<Value>,
@@ -258,9 +269,12 @@ pub(super) struct Members {
     pub(super) content: Option<Box<RawValue>>,
     pub(super) structured_content: Option<Box<RawValue>>,
     pub(super) is_error: Option<Box<RawValue>>,
-    pub(super) annotations: Option<Box<RawValue>>,
-    pub(super) meta: Option<Box<RawValue>>,
-    other: Vec<(Box<str>, Box<RawValue>)>,
+}
+
+impl Members {
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
 }
 
 /// Takes a required string out of its place, or leaves what stands there.
@@ -285,43 +299,36 @@ impl Serialize for Rewritten<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", self.kind)?;
         let members = self.members;
-        for (key, value) in [
-            ("text", &members.text),
-            ("data", &members.data),
-            ("mimeType", &members.mime_type),
-            ("uri", &members.uri),
-            ("name", &members.name),
-            ("title", &members.title),
-            ("description", &members.description),
-            ("id", &members.id),
-            ("toolUseId", &members.tool_use_id),
-        ] {
-            if let Some(value) = value {
-                map.serialize_entry(key, value)?;
-            }
+        strings(
+            &mut map,
+            [("text", &members.text), ("data", &members.data), ("mimeType", &members.mime_type)],
+        )?;
+        if let Some(rare) = &members.rare {
+            strings(&mut map, [("uri", &rare.uri), ("name", &rare.name), ("title", &rare.title)])?;
+            strings(&mut map, [("description", &rare.description), ("id", &rare.id)])?;
+            strings(&mut map, [("toolUseId", &rare.tool_use_id)])?;
+            optional(&mut map, "resource", rare.resource.as_ref())?;
+            optional(&mut map, "size", rare.size.as_ref())?;
+            optional(&mut map, "icons", rare.icons.as_ref())?;
+            optional(&mut map, "input", rare.input.as_ref())?;
+            optional(&mut map, "content", rare.content.as_ref())?;
+            optional(&mut map, "structuredContent", rare.structured_content.as_ref())?;
+            optional(&mut map, "isError", rare.is_error.as_ref())?;
         }
-        if let Some(resource) = &members.resource {
-            map.serialize_entry("resource", resource)?;
-        }
-        for (key, value) in [
-            ("size", &members.size),
-            ("icons", &members.icons),
-            ("input", &members.input),
-            ("content", &members.content),
-            ("structuredContent", &members.structured_content),
-            ("isError", &members.is_error),
-            ("annotations", &members.annotations),
-            ("_meta", &members.meta),
-        ] {
-            if let Some(value) = value {
-                map.serialize_entry(key, value)?;
-            }
-        }
+        optional(&mut map, "annotations", members.annotations.as_ref())?;
+        optional(&mut map, "_meta", members.meta.as_ref())?;
         for (key, value) in &members.other {
             map.serialize_entry(key, value)?;
         }
         map.end()
     }
+}
+
+fn strings<M, const N: usize>(map: &mut M, entries: [(&str, &Option<Value>); N]) -> Result<(), M::Error>
+where
+    M: SerializeMap,
+{
+    entries.into_iter().try_for_each(|(key, value)| optional(map, key, value.as_ref()))
 }
 
 struct MemberSeed<'a> {
@@ -338,12 +345,12 @@ impl<'de> DeserializeSeed<'de> for MemberSeed<'_> {
             Key::Text => &mut members.text,
             Key::Data => &mut members.data,
             Key::MimeType => &mut members.mime_type,
-            Key::Uri => &mut members.uri,
-            Key::Name => &mut members.name,
-            Key::Title => &mut members.title,
-            Key::Description => &mut members.description,
-            Key::Id => &mut members.id,
-            Key::ToolUseId => &mut members.tool_use_id,
+            Key::Uri => &mut members.rare().uri,
+            Key::Name => &mut members.rare().name,
+            Key::Title => &mut members.rare().title,
+            Key::Description => &mut members.rare().description,
+            Key::Id => &mut members.rare().id,
+            Key::ToolUseId => &mut members.rare().tool_use_id,
             key => return Self::not_a_string(members, key, deserializer),
         };
         *string = Some(Value::deserialize(deserializer)?);
@@ -357,19 +364,19 @@ impl MemberSeed<'_> {
         D: Deserializer<'de>,
     {
         if matches!(key, Key::Resource) {
-            members.resource = Some(ResourceContents::deserialize(deserializer)?);
+            members.rare().resource = Some(ResourceContents::deserialize(deserializer)?);
             return Ok(());
         }
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let place = match key {
             Key::Annotations => &mut members.annotations,
-            Key::Content => &mut members.content,
-            Key::Icons => &mut members.icons,
-            Key::Input => &mut members.input,
-            Key::IsError => &mut members.is_error,
+            Key::Content => &mut members.rare().content,
+            Key::Icons => &mut members.rare().icons,
+            Key::Input => &mut members.rare().input,
+            Key::IsError => &mut members.rare().is_error,
             Key::Meta => &mut members.meta,
-            Key::Size => &mut members.size,
-            Key::StructuredContent => &mut members.structured_content,
+            Key::Size => &mut members.rare().size,
+            Key::StructuredContent => &mut members.rare().structured_content,
             other => {
                 members.other.push((other.into_name(), raw));
                 return Ok(());

@@ -6,7 +6,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::content::BlocksVisitor;
+use crate::content::blocks;
 use crate::version::NotInVersion;
 use crate::{Annotations, ProtocolVersion, Role, SamplingMessageContentBlock};
 
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for SamplingContent {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<SamplingContent, A::Error> {
-                BlocksVisitor::new().visit_seq(sequence).map(SamplingContent::List)
+                blocks().visit_seq(sequence).map(SamplingContent::List)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SamplingContent, A::Error> {

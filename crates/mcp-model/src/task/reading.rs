@@ -38,7 +38,7 @@ pub(super) struct Flat {
     result: Option<Box<RawValue>>,
     #[serde(default)]
     error: Option<Box<RawValue>>,
-    #[serde(default, deserialize_with = "lenient::hint")]
+    #[serde(default, deserialize_with = "lenient::result_type")]
     result_type: Option<ResultType>,
     #[serde(rename = "_meta", default)]
     meta: Option<Box<RawValue>>,

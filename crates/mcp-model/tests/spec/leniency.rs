@@ -257,7 +257,7 @@ const LISTS: &[(&str, &str, Counted)] = &[
         typed::<GetPromptResult>(value).map(|result| parts(&result.messages))
     }),
     (r#"{"contents":LIST}"#, r#"{"uri":"a:b","text":"x"}"#, |value| {
-        typed::<ReadResourceResult>(value).map(|result| parts(&result.contents))
+        typed::<ReadResourceResult>(value).map(|result| (result.contents.len(), 0))
     }),
     (r#"{"completion":{"values":LIST}}"#, "\"v\"", |value| {
         typed::<CompleteResult>(value).map(|result| parts(&result.completion.values))
