@@ -99,3 +99,14 @@ fn open_sockets_to(port: u16) -> usize {
         })
         .count()
 }
+
+/// performance: what a caller's own future grows by. The rare ways (connecting, credentials, reopening) are boxed.
+#[tokio::test]
+async fn futures_and_exchanges_stay_small() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let post = std::mem::size_of_val(&connection.post(call()));
+    let exchange = std::mem::size_of::<mcp_transport::http::Exchange>();
+    assert!(post <= 3072, "{post}");
+    assert!(exchange <= 512, "{exchange}");
+}

@@ -16,7 +16,7 @@ use super::core::listen::{self, ListenCore};
 use super::core::session::{SessionId, SessionSlot};
 use super::core::target::Target;
 use super::core::{classify, fault};
-use super::credentials::Refused;
+use super::credentials::{Credentials, Refused};
 use super::event_stream::EventStream;
 use super::exchange::Exchange;
 use super::io::open::{Opened, Outgoing, open};
@@ -174,14 +174,22 @@ impl fmt::Debug for HttpConnection {
 }
 
 impl Shared {
-    /// Sends a request, with credentials where there is a provider, and once more if the provider knows better ones.
-    pub(crate) async fn open(
+    /// Sends a request, with credentials where there is a provider.
+    pub(crate) async fn open(&self, outgoing: Outgoing, deadline: Option<Duration>) -> Result<Opened, Error> {
+        match &self.config.credentials.0 {
+            None => open(&self.pool, &self.config, &self.target, outgoing, deadline).await,
+            Some(credentials) => Box::pin(self.open_authorized(&**credentials, outgoing, deadline)).await,
+        }
+    }
+
+    /// Sends a request, and once more if it is refused and the provider then knows better credentials.
+    async fn open_authorized(
         &self,
+        credentials: &dyn Credentials,
         mut outgoing: Outgoing,
         deadline: Option<Duration>,
     ) -> Result<Opened, Error> {
         let send = |outgoing| open(&self.pool, &self.config, &self.target, outgoing, deadline);
-        let Some(credentials) = &self.config.credentials.0 else { return send(outgoing).await };
         let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
         outgoing.authorize(authorization.as_deref())?;
         let opened = send(outgoing.clone()).await?;
@@ -195,11 +203,8 @@ impl Shared {
             return Ok(opened);
         }
         let challenges = fault::challenges(head.headers, self.config.limits.max_challenge_bytes);
-        let refused = Refused {
-            status: head.status.as_u16(),
-            challenges: &challenges,
-            authorization: authorization.as_deref(),
-        };
+        let status = head.status.as_u16();
+        let refused = Refused { status, challenges: &challenges, authorization: authorization.as_deref() };
         if !credentials.refused(refused).await.map_err(fault::no_credentials)? {
             return Ok(opened);
         }

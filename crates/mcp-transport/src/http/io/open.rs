@@ -1,5 +1,6 @@
 //! One request until the head of its response: a pooled or new connection, redirects, deadlines.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,10 +79,11 @@ pub(crate) async fn open(
     outgoing: Outgoing,
     deadline: Option<Duration>,
 ) -> Result<Opened, Error> {
-    let exchange = follow(pool, config, target, outgoing);
+    // Pinned once: a future that is moved into each arm is kept once for each.
+    let mut exchange = pin!(follow(pool, config, target, outgoing));
     match deadline {
         None => exchange.await,
-        Some(deadline) => match time::timeout(deadline, exchange).await {
+        Some(deadline) => match time::timeout(deadline, exchange.as_mut()).await {
             Ok(result) => result,
             Err(_) => Err(fault::timeout("the head of the response", deadline)),
         },
@@ -131,21 +133,27 @@ async fn send(
     outgoing: Outgoing,
 ) -> Result<(http::Response<Incoming>, Box<Wire>), Error> {
     let mut request = request(target, outgoing);
-    while let Some(mut wire) = pool.take().await {
+    loop {
+        let (mut wire, is_new) = match pool.take().await {
+            Some(wire) => (wire, false),
+            // Boxed, as it happens seldom and is large.
+            None => (Box::pin(fresh(target, config)).await?, true),
+        };
         match wire.send(request).await {
             Ok(response) => return Ok((response, wire)),
-            Err(SendError { unsent: Some(unsent), .. }) => request = unsent,
-            Err(SendError { error, unsent: None }) => return Err(broken(error, config)),
+            Err(SendError { unsent: Some(unsent), .. }) if !is_new => request = unsent,
+            Err(SendError { error, unsent }) => {
+                return Err(broken(error, config).with_outcome_unknown(unsent.is_none()));
+            }
         }
     }
+}
+
+async fn fresh(target: &Target, config: &Config) -> Result<Box<Wire>, Error> {
     let stream = connect(target, config).await?;
-    let handshake = Wire::handshake(stream, &config.limits).await;
-    let mut wire = handshake
-        .map_err(|error| Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error))?;
-    match wire.send(request).await {
-        Ok(response) => Ok((response, wire)),
-        Err(SendError { error, unsent }) => Err(broken(error, config).with_outcome_unknown(unsent.is_none())),
-    }
+    Wire::handshake(stream, &config.limits)
+        .await
+        .map_err(|error| Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error))
 }
 
 fn request(target: &Target, outgoing: Outgoing) -> Request<RequestBody> {
