@@ -4,7 +4,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a helper that fails fails its test"
+    reason = "shared test code that fails fails its test"
 )]
 
 mod coverage;
