@@ -1,0 +1,323 @@
+//! The client core under operations and peer lines in any order.
+//!
+//! The input is lines. The first byte of a line says what happens, the rest is what it happens with:
+//!
+//! | byte | meaning |
+//! |---|---|
+//! | `>` / `x` | the peer writes the rest of the line, on the shared channel / on the stream of the newest call |
+//! | `s` / `i` | `start` / the peer accepts it under the revision that the digit names |
+//! | `r` | `initialized` was delivered |
+//! | `c` | a call; the first byte says its timeout in seconds (`!` is one, `~` is none), a second one that it asks for progress |
+//! | `k` / `f` | cancels / forgets the call that the byte counts back to |
+//! | `a` | answers the question that the first byte counts back to, in the way that the second one says |
+//! | `h` / `g` | the driver holds what is to be sent / sends it |
+//! | `t` | as many seconds pass as the byte says |
+//! | `n` / `o` / `z` / `q` | a notification, other roots, an oversized message, the end of the transport |
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{
+    DecodeLimits, ErrorCode, ErrorObject, Incoming, Message, RawJson, RequestId, decode, decode_slice,
+};
+use mcp_model::{Implementation, Root};
+use mcp_proto::{
+    Answer, CallId, CallOptions, Config, Connection, ElicitationSupport, Event, Limits, Origin,
+    ServerRequestId, Transmit, TransmitKind,
+};
+
+const MAX_CALLS: usize = 8;
+const MAX_QUESTIONS: usize = 4;
+const MAX_EXCERPT: usize = 64;
+
+/// Plays the input; panics when something that always holds does not.
+pub fn session_ops(data: &[u8]) {
+    let mut world = World::new();
+    for line in data.split(|byte| *byte == b'\n').take(256) {
+        if let Some((op, rest)) = line.split_first() {
+            world.play(*op, rest);
+            world.drain();
+            world.check();
+        }
+    }
+    world.finish();
+}
+
+/// The core, its driver, and what both sides know.
+struct World {
+    core: Connection,
+    now: Instant,
+    calls: Vec<CallId>,
+    ended: HashSet<CallId>,
+    forgotten: HashSet<CallId>,
+    initialize: Option<CallId>,
+    /// Requests on the wire: call, and whether the driver handed it to the transport.
+    wire: HashMap<RequestId, (CallId, bool)>,
+    cancelled: HashSet<RequestId>,
+    held: Vec<Transmit>,
+    holding: bool,
+    questions: Vec<ServerRequestId>,
+    gone: HashSet<ServerRequestId>,
+    /// How many answers each id of the peer may still get.
+    owed: HashMap<RequestId, usize>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut limits = Limits::default();
+        limits.max_calls = MAX_CALLS;
+        limits.max_server_requests = MAX_QUESTIONS;
+        limits.max_server_request_bytes = 4096;
+        limits.max_excerpt_bytes = MAX_EXCERPT;
+        let mut config = Config::new(Implementation::new("fuzz", "0"));
+        config.limits = limits;
+        config.sampling = true;
+        config.roots = Some(Vec::new());
+        config.elicitation = ElicitationSupport::all();
+        Self {
+            core: Connection::new(config),
+            now: Instant::now(),
+            calls: Vec::new(),
+            ended: HashSet::new(),
+            forgotten: HashSet::new(),
+            initialize: None,
+            wire: HashMap::new(),
+            cancelled: HashSet::new(),
+            held: Vec::new(),
+            holding: false,
+            questions: Vec::new(),
+            gone: HashSet::new(),
+            owed: HashMap::new(),
+        }
+    }
+
+    fn play(&mut self, op: u8, rest: &[u8]) {
+        let number = rest.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
+        let call = self.calls.len().checked_sub(1 + number).and_then(|at| self.calls.get(at)).copied();
+        match op {
+            b'>' => self.peer(Origin::Channel, rest),
+            b'x' => {
+                let origin = self.calls.last().map_or(Origin::Channel, |call| Origin::Exchange(*call));
+                self.peer(origin, rest);
+            }
+            b's' => {
+                if let Ok(call) = self.core.start(self.now) {
+                    self.initialize = Some(call);
+                    self.calls.push(call);
+                }
+            }
+            b'i' => {
+                let version =
+                    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"][number % 5];
+                let answer = format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}}}}}}"#
+                );
+                self.peer(Origin::Channel, answer.as_bytes());
+            }
+            b'r' => self.core.handle_initialized_delivered(),
+            b'c' => {
+                let mut options = CallOptions::with_timeout(match rest.first() {
+                    Some(b'~') => Duration::MAX,
+                    byte => Duration::from_secs(byte.map_or(0, |byte| u64::from(byte.saturating_sub(b' ')))),
+                });
+                options.progress = rest.len() > 1;
+                options.reset_on_progress = rest.len() > 2;
+                options.max_total = Duration::from_secs(100);
+                if let Ok(call) = self.core.call(self.now, "tools/list", None, &options) {
+                    assert!(!self.calls.contains(&call), "a call comes twice");
+                    self.calls.push(call);
+                }
+            }
+            b'k' => {
+                if let Some(call) = call {
+                    self.core.cancel(call, None);
+                }
+            }
+            b'f' => {
+                if let Some(call) = call.filter(|call| self.core.is_open(*call)) {
+                    self.core.forget(call);
+                    self.forgotten.insert(call);
+                }
+            }
+            b'a' => self.answer(number, rest.get(1).copied().unwrap_or_default()),
+            b'h' => self.holding = true,
+            b'g' => self.send_held(),
+            b't' => {
+                self.now += Duration::from_secs(number as u64);
+                self.core.handle_timeout(self.now);
+            }
+            b'n' => {
+                let params = RawJson::from_text(String::from_utf8_lossy(rest).into_owned()).ok();
+                let _ = self.core.notify("vendor/note", params.as_ref());
+            }
+            b'o' => {
+                let _ = self.core.set_roots(vec![Root::new(String::from_utf8_lossy(rest))]);
+            }
+            b'z' => self.core.handle_oversized(number as u64),
+            b'q' => self.core.handle_closed(),
+            _ => {}
+        }
+    }
+
+    fn peer(&mut self, origin: Origin, line: &[u8]) {
+        match decode_slice(line, &DecodeLimits::default()) {
+            Ok(incoming) => {
+                match &incoming {
+                    Incoming::Single(message) => self.asked(message),
+                    Incoming::Batch(items) => items.iter().flatten().for_each(|message| self.asked(message)),
+                }
+                self.core.handle_incoming(self.now, origin, incoming);
+            }
+            Err(error) => self.core.handle_invalid(&error, &String::from_utf8_lossy(line)),
+        }
+    }
+
+    fn asked(&mut self, message: &Message<'_>) {
+        if let Message::Request(request) = message {
+            *self.owed.entry(request.id.clone()).or_default() += 1;
+        }
+    }
+
+    fn answer(&mut self, question: usize, kind: u8) {
+        let at = self.questions.len().checked_sub(1 + question);
+        let Some(&question) = at.and_then(|at| self.questions.get(at)) else { return };
+        let json = |text: &str| RawJson::from_text(text.to_owned()).expect("it is JSON");
+        let answer = match kind {
+            b'0' => Answer::Elicit(ElicitResult::cancel()),
+            b'1' => Answer::Elicit(ElicitResult::accept_url()),
+            b'2' => Answer::Result(json(r#"{"action":"accept","content":{"a":1,"b":"x","c":true}}"#)),
+            b'3' => Answer::Result(json(r#"{"role":"assistant"}"#)),
+            _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no")),
+        };
+        let open = self.core.is_asked(question);
+        if self.core.answer(question, answer).is_ok() {
+            assert!(open && self.gone.insert(question), "a question is answered twice");
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(transmit) = self.core.poll_transmit() {
+            self.transmit(transmit);
+        }
+        while let Some(event) = self.core.poll_event() {
+            self.event(event);
+        }
+    }
+
+    fn transmit(&mut self, transmit: Transmit) {
+        assert!(!self.core.is_closed(), "nothing is sent after the end");
+        let text = std::str::from_utf8(&transmit.message).expect("a message is text");
+        assert!(!text.contains(['\n', '\r']), "a message is one line");
+        let Ok(Incoming::Single(message)) = decode(text, &DecodeLimits::default()) else {
+            panic!("what is sent is a message: {text}");
+        };
+        match (&transmit.kind, message) {
+            (TransmitKind::Request { id, .. }, Message::Request(request)) => {
+                assert_eq!(*id, request.id);
+                let call = transmit.owner.expect("a request has a call");
+                assert!(self.wire.insert(id.clone(), (call, false)).is_none(), "an id comes twice");
+                self.held.push(transmit);
+                if !self.holding {
+                    self.send_held();
+                }
+            }
+            (TransmitKind::Response, Message::Response(response)) => self.paid(&response.id),
+            (TransmitKind::Response, Message::Error(response)) => {
+                self.paid(&response.id.expect("an answer names its question"));
+            }
+            (TransmitKind::Notification, Message::Notification(notification)) => {
+                if notification.method == "notifications/cancelled" {
+                    let params: serde_json::Value =
+                        notification.params.expect("it has params").parse().expect("it is JSON");
+                    let id: RequestId =
+                        serde_json::from_value(params["requestId"].clone()).expect("it has an id");
+                    let (call, dispatched) = self.wire.get(&id).expect("it names a request that was sent");
+                    assert!(*dispatched, "what never left is not mentioned");
+                    assert_ne!(Some(*call), self.initialize, "initialize is never cancelled");
+                    assert!(self.cancelled.insert(id), "one notice a request");
+                }
+            }
+            (kind, _) => panic!("{kind:?} is something else on the wire: {text}"),
+        }
+    }
+
+    fn paid(&mut self, id: &RequestId) {
+        let owed = self.owed.get_mut(id).expect("no answer without a question");
+        *owed = owed.checked_sub(1).expect("no more answers than questions");
+    }
+
+    fn send_held(&mut self) {
+        self.holding = false;
+        for transmit in std::mem::take(&mut self.held) {
+            let (TransmitKind::Request { id, .. }, Some(call)) = (&transmit.kind, transmit.owner) else {
+                continue;
+            };
+            if self.core.handle_dispatched(call)
+                && let Some((_, dispatched)) = self.wire.get_mut(id)
+            {
+                *dispatched = true;
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::CallEnded { call, outcome } => {
+                assert!(self.calls.contains(&call), "a call that nobody made");
+                assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
+                assert!(self.ended.insert(call), "a call ends twice");
+                if let Err(error) = outcome {
+                    assert_safe(&error.to_string());
+                }
+            }
+            Event::Progress { call, .. } => assert!(!self.ended.contains(&call), "progress after the end"),
+            Event::ServerRequest(question) => {
+                assert!(!self.questions.contains(&question.id), "a question comes twice");
+                self.questions.push(question.id);
+            }
+            Event::ServerRequestEnded { request, .. } => {
+                assert!(self.questions.contains(&request), "a question that was never asked");
+                assert!(self.gone.insert(request), "a question ends twice");
+            }
+            Event::Diagnostic(diagnostic) => assert_safe(&diagnostic.to_string()),
+            _ => {}
+        }
+    }
+
+    /// What holds after every operation.
+    fn check(&self) {
+        let open = self.calls.len() - self.ended.len() - self.forgotten.len();
+        assert_eq!(self.core.calls_in_flight(), open);
+        assert_eq!(self.core.open_server_requests(), self.questions.len() - self.gone.len());
+        assert!(open <= MAX_CALLS && self.core.open_server_requests() <= MAX_QUESTIONS);
+        let deadlines = self.calls.iter().filter_map(|call| self.core.call_deadline(*call));
+        let patience =
+            self.questions.iter().filter_map(|question| self.core.server_request_deadline(*question));
+        assert_eq!(self.core.poll_timeout(), deadlines.chain(patience).min());
+    }
+
+    /// Time ends everything that has a deadline; the rest is given up.
+    fn finish(mut self) {
+        while let Some(at) = self.core.poll_timeout() {
+            self.now = self.now.max(at);
+            self.core.handle_timeout(self.now);
+            self.drain();
+        }
+        for call in self.calls.clone() {
+            self.core.cancel(call, None);
+        }
+        self.drain();
+        self.check();
+        assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
+        assert!(self.core.poll_timeout().is_none());
+    }
+}
+
+/// One line that a terminal may show, of bounded length.
+fn assert_safe(text: &str) {
+    let hidden =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    assert!(!text.chars().any(|c| c.is_control() || hidden(c)), "{text:?}");
+    assert!(text.len() <= 4096, "{} bytes", text.len());
+}
