@@ -17,8 +17,8 @@ fn assert_hidden(shown: &str) {
 #[test]
 fn debug_of_the_connection_and_its_messages_shows_no_content() {
     let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", r#"{"tools":{}}"#);
-    let mut options = CallOptions::default();
-    options.meta = json!({"vendor/token": SECRET}).as_object().cloned();
+    let meta = json!({"vendor/token": SECRET}).as_object().cloned();
+    let options = CallOptions { meta, ..CallOptions::default() };
     let params = raw(&json!({"name": "login", "arguments": {"password": SECRET}}));
     session.core.call(session.now, "tools/call", Some(&params), &options).unwrap();
     assert_hidden(&format!("{:?} {:#?} {options:?}", session.core, session.core));
