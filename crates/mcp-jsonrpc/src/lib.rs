@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod awaited;
 mod code;
 mod decode;
 mod decode_error;
@@ -19,6 +20,7 @@ mod scan;
 mod show;
 mod token;
 
+pub use awaited::{Awaited, decode_awaited};
 pub use code::{CodeRange, ErrorCode};
 pub use decode::{decode, decode_slice};
 pub use decode_error::{DecodeError, DecodeErrorKind, Shape};

@@ -1,6 +1,8 @@
 //! One text, judged by the decoder and by the reference.
 
-use mcp_jsonrpc::{DecodeError, DecodeLimits, Incoming, Message, RawRef, decode, decode_slice};
+use mcp_jsonrpc::{
+    Awaited, DecodeError, DecodeLimits, Incoming, Message, RawRef, decode, decode_awaited, decode_slice,
+};
 
 use super::reference::{self, Verdict};
 
@@ -16,6 +18,8 @@ pub(crate) fn check(bytes: &[u8]) {
         return;
     };
     assert_eq!(outcome, decode(text, &limits), "{text}");
+    let awaited = decode_awaited::<serde_json::Value>(text, &limits);
+    assert_eq!(awaited, outcome.clone().map(in_two_passes), "{text}");
     let offset = outcome.as_ref().err().map_or(0, DecodeError::offset);
     assert!(offset <= bytes.len(), "{text}");
     if let Some(expected) = reference::judge(text) {
@@ -27,6 +31,16 @@ pub(crate) fn check(bytes: &[u8]) {
         let answer = matches!(incoming, Incoming::Single(Message::Response(_) | Message::Error(_)));
         let skipped = has_unknown_member(text) || (answer && text.contains("\"params\""));
         assert!(batch || excused || skipped, "{text}");
+    }
+}
+
+fn in_two_passes(incoming: Incoming<'_>) -> Awaited<'_, serde_json::Value> {
+    match incoming {
+        Incoming::Single(Message::Response(response)) => match response.result.parse() {
+            Ok(result) => Awaited::Response { id: response.id, result },
+            Err(error) => Awaited::Mismatch { id: response.id, error },
+        },
+        other => Awaited::Other(other),
     }
 }
 
