@@ -17,7 +17,7 @@ pub struct LineLimits {
     pub max_queued_bytes: usize,
     /// How many bytes of a line that is no message are handed over as its excerpt. 256: enough to recognise a log line.
     pub excerpt_bytes: usize,
-    /// The limits of the envelope decoder (depth, batch size).
+    /// The limits of the envelope decoder (depth, batch size). Its size limit is `max_line_bytes`, whatever it says itself.
     pub decode: DecodeLimits,
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Concurrent senders share one stream. The first that finds nobody writing becomes the *writer*: it takes everything queued
 //! as one [`Batch`], writes it outside this lock, and reports how far it got. Messages that arrive meanwhile are the next
-//! batch, so a burst costs one system call, not one each. A writer that is dropped half way leaves the batch where it stands;
-//! the connection's keeper goes on from the same byte. So no message is lost, torn or written twice.
+//! batch, so a burst costs one system call, not one each. A writer that the stream holds up leaves the batch where it stands
+//! and the role to the connection's keeper, which goes on from the same byte. So no message is lost, torn or written twice,
+//! and no sender depends on another one's future being polled.
 //!
 //! Positions are counted in bytes since the connection began, newlines included: a message occupies `start..end`, and
 //! `handed` is how far the operating system has taken the stream. That one number answers which messages were written and

@@ -143,7 +143,7 @@ impl Keeper {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, now: Instant) {
         if lock(&self.shared.outbox).writer() == Writer::Keeper {
-            let _ = self.shared.poll_write(cx, None);
+            let _ = self.shared.poll_write(cx);
         }
         if self.ladder.is_flushing() {
             let outbox = lock(&self.shared.outbox);

@@ -92,20 +92,16 @@ pub struct Sending<'a> {
 }
 
 /// ```text
-///  New ──> InLine ──> Writing ──┐
-///   └─────────┴─────> Waiting ──┴──> Done
+///  New ──> InLine ──┐
+///   └───────────────┴──> Waiting ──> Done
 /// ```
+///
+/// No step holds the role of the stream's writer: a future that is pending and not polled for a while must not hold up others.
 enum Step {
     New,
     /// Waits for room in the queue.
     InLine(Room),
-    /// Queued, and this future is the stream's writer. It has `yielded` to senders that are about to queue theirs, so that
-    /// one write takes them all.
-    Writing {
-        ticket: Ticket,
-        yielded: bool,
-    },
-    /// Queued, and somebody else writes.
+    /// Queued, and not known to be written.
     Waiting(Ticket),
     Done(Option<Ticket>),
 }
@@ -115,9 +111,7 @@ impl Sending<'_> {
     pub fn has_left(&self) -> bool {
         match self.step {
             Step::New | Step::InLine(_) | Step::Done(None) => false,
-            Step::Writing { ticket, .. } | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
-                lock(&self.shared.outbox).has_left(ticket)
-            }
+            Step::Waiting(ticket) | Step::Done(Some(ticket)) => lock(&self.shared.outbox).has_left(ticket),
         }
     }
 
@@ -131,6 +125,15 @@ impl Sending<'_> {
             return Err(Error::new(ErrorKind::Misuse, text));
         }
         Ok(())
+    }
+
+    /// Writes what is queued, this message last, as far as the stream takes it now; the keeper does the rest.
+    ///
+    /// In a burst other senders are about to queue theirs: the keeper, which runs after them, writes all of it at once.
+    fn write(&self, cx: &mut Context<'_>) {
+        if self.shared.is_burst() || self.shared.poll_write(cx).is_pending() {
+            self.shared.hand_to_keeper();
+        }
     }
 }
 
@@ -155,11 +158,11 @@ impl Future for Sending<'_> {
                     let mut outbox = lock(&this.shared.outbox);
                     match outbox.poll_push(cx, &mut room, &mut this.message) {
                         Poll::Ready(Ok(ticket)) => {
-                            this.step = if outbox.claim(Writer::Sender) {
-                                Step::Writing { ticket, yielded: false }
-                            } else {
-                                Step::Waiting(ticket)
-                            };
+                            this.step = Step::Waiting(ticket);
+                            if outbox.claim(Writer::Sender) {
+                                drop(outbox);
+                                this.write(cx);
+                            }
                         }
                         Poll::Ready(Err(error)) => {
                             this.step = Step::Done(None);
@@ -172,20 +175,6 @@ impl Future for Sending<'_> {
                             return Poll::Pending;
                         }
                     }
-                }
-                Step::Writing { ticket, yielded: false } if this.shared.is_burst() => {
-                    this.step = Step::Writing { ticket, yielded: true };
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Step::Writing { ticket, .. } => {
-                    // A pending writer also waits for the message itself: closing takes the stream away from under it.
-                    if this.shared.poll_write(cx, Some(ticket)).is_pending()
-                        && lock(&this.shared.outbox).poll_written(cx, ticket).is_pending()
-                    {
-                        return Poll::Pending;
-                    }
-                    this.step = Step::Waiting(ticket);
                 }
                 Step::Waiting(ticket) => {
                     let result = std::task::ready!(lock(&this.shared.outbox).poll_written(cx, ticket));
@@ -204,10 +193,6 @@ impl Drop for Sending<'_> {
         match self.step {
             Step::New | Step::Done(_) => {}
             Step::InLine(room) => lock(&self.shared.outbox).leave_line(room),
-            Step::Writing { ticket, .. } => {
-                lock(&self.shared.outbox).forget(ticket);
-                self.shared.hand_to_keeper();
-            }
             Step::Waiting(ticket) => lock(&self.shared.outbox).forget(ticket),
         }
     }

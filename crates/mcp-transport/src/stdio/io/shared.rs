@@ -21,7 +21,7 @@ use crate::{
     Error, ErrorKind,
     stdio::{
         CloseReport,
-        outbox::{BATCH_SLICES, Batch, Outbox, Ticket, Writer},
+        outbox::{BATCH_SLICES, Batch, Outbox, Writer},
     },
 };
 
@@ -75,13 +75,11 @@ impl Shared {
         }
     }
 
-    /// Writes what is queued, as the outbox's writer; ready when that role was given up.
-    ///
-    /// With `until`, the role goes to the keeper as soon as that message is written and the stream has no room for the rest:
-    /// a sender does not wait for others. Dropping a pending writer must be followed by [`hand_to_keeper`](Self::hand_to_keeper).
-    pub(super) fn poll_write(&self, cx: &mut Context<'_>, until: Option<Ticket>) -> Poll<()> {
+    /// Writes what is queued, as the outbox's writer; ready when nothing is left and the role was given up. A sender that
+    /// finds it pending passes the role on by [`hand_to_keeper`](Self::hand_to_keeper).
+    pub(super) fn poll_write(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut side = lock(&self.write_side);
-        let (poll, failed) = match self.poll_write_side(cx, &mut side, until) {
+        let (poll, failed) = match self.poll_write_side(cx, &mut side) {
             Poll::Ready(Ok(())) => (Poll::Ready(()), false),
             Poll::Ready(Err(error)) => {
                 side.failure = Some(error);
@@ -106,12 +104,7 @@ impl Shared {
         poll
     }
 
-    fn poll_write_side(
-        &self,
-        cx: &mut Context<'_>,
-        side: &mut WriteSide,
-        until: Option<Ticket>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_write_side(&self, cx: &mut Context<'_>, side: &mut WriteSide) -> Poll<io::Result<()>> {
         loop {
             let Some(io) = &mut side.io else {
                 // The keeper closed the input meanwhile, and broke the outbox off.
@@ -136,22 +129,13 @@ impl Shared {
             let mut slices = [IoSlice::new(&[]); BATCH_SLICES];
             let filled = side.batch.fill(&mut slices);
             let slices = slices.get(..filled).unwrap_or_default();
-            match Pin::new(&mut *io).poll_write_vectored(cx, slices) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Poll::Ready(Ok(written)) => {
-                    side.batch.advance(written);
-                    side.unflushed = side.flushes;
-                    lock(&self.outbox).advance(written, &mut side.woken);
-                }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => {
-                    if until.is_some_and(|ticket| lock(&self.outbox).is_written(ticket)) {
-                        self.hand_to_keeper();
-                        return Poll::Ready(Ok(()));
-                    }
-                    return Poll::Pending;
-                }
+            let written = std::task::ready!(Pin::new(&mut *io).poll_write_vectored(cx, slices))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
+            side.batch.advance(written);
+            side.unflushed = side.flushes;
+            lock(&self.outbox).advance(written, &mut side.woken);
         }
     }
 

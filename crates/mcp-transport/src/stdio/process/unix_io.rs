@@ -108,8 +108,13 @@ impl Process {
         loop {
             // Registered before looking: an exit in between is seen here or wakes.
             let signalled = self.exits.poll_recv(cx);
-            if has_exited(self.pid) {
-                return Poll::Ready(());
+            match look(self.pid) {
+                Seen::Running => {}
+                Seen::Exited => return Poll::Ready(()),
+                Seen::Lost => {
+                    self.collected = true;
+                    return Poll::Ready(());
+                }
             }
             if !matches!(signalled, Poll::Ready(Some(()))) {
                 return Poll::Pending;
@@ -120,17 +125,9 @@ impl Process {
     /// Ends what is left of the group of an exited process, and collects the process.
     pub(crate) fn end(&mut self) -> ProcessExit {
         self.kill();
-        match self.child.try_wait() {
-            Ok(Some(status)) => {
-                self.collected = true;
-                status.into()
-            }
-            // Somebody else collected it, or SIGCHLD is ignored in this process.
-            Ok(None) | Err(_) => {
-                self.collected = true;
-                ProcessExit::unknown()
-            }
-        }
+        let status = if self.collected { None } else { self.child.try_wait().ok().flatten() };
+        self.collected = true;
+        status.map_or(ProcessExit::unknown(), Into::into)
     }
 
     /// Asks every process of the group to end.
@@ -204,14 +201,22 @@ fn pid_of(child: &Child) -> Option<Pid> {
     i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
-/// Whether the process exited, without collecting it. One that is not ours any more has.
-fn has_exited(pid: Pid) -> bool {
+enum Seen {
+    Running,
+    Exited,
+    /// Somebody else collected it, or SIGCHLD is ignored in this process. Its id may already be another one's.
+    Lost,
+}
+
+/// Looks for the exit of the process without collecting it.
+fn look(pid: Pid) -> Seen {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     loop {
         match waitid(WaitId::Pid(pid), options) {
-            Ok(status) => return status.is_some(),
+            Ok(None) => return Seen::Running,
+            Ok(Some(_)) => return Seen::Exited,
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return true,
+            Err(_) => return Seen::Lost,
         }
     }
 }
