@@ -97,9 +97,10 @@ impl Parser {
     /// order mark again. The last event id, `retry` and the buffers stay;
     /// [`id_seen`](Self::id_seen) becomes false.
     ///
-    /// The standard starts a new connection with an empty id buffer, so that there the first event
-    /// without an id would clear the last event id. Here the id stays until the server sends
-    /// another one: a cursor that the server did not touch must not get lost.
+    /// The text of the standard starts each connection with an empty id buffer, so that the first
+    /// event without an id would clear the last event id. Here, as the web platform tests expect,
+    /// it stays until the server sends another one: a cursor that the server did not touch must not
+    /// get lost.
     pub fn reset(&mut self) {
         self.lines = Lines::new();
         self.fields.reset();
@@ -140,6 +141,7 @@ impl Parser {
     #[inline]
     fn advance<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<Dispatch<'i>>, LimitError> {
         if self.lent {
+            self.lent = false;
             self.fields.clear_event();
         }
         let dispatch = self.lines.advance(&mut self.fields, input)?;
