@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_sse::{LimitError, Limits, Parser};
+use mcp_sse::{Event, LimitError, Limits, OwnedEvent, Parser};
 
 use super::block::BlockWatch;
 
@@ -75,17 +75,22 @@ impl Feed {
 
     /// The next message in the current piece. Events of other types and events without data (as they prime a cursor)
     /// are no messages.
-    ///
-    /// A message that lies in this piece is shared with it; one that began in an earlier piece is copied out of the
-    /// parser, once.
     pub(crate) fn next(&mut self) -> Result<Option<Payload>, LimitError> {
         loop {
             let mut input: &[u8] = &self.chunk;
             let before = input.len();
-            let event = self.parser.next(&mut input);
+            // An event that began in an earlier piece lies in the parser's buffer, which it takes along when it is large.
+            // One that lies in this piece shares it. So neither is copied.
+            let event = if self.open_since.is_some() {
+                let event = self.parser.next_owned(&mut input);
+                event.map(|event| event.map(owned_payload))
+            } else {
+                let event = self.parser.next(&mut input);
+                event.map(|event| event.map(|event| lent_payload(event, &self.chunk)))
+            };
             let used = before - input.len();
-            let event = match event {
-                Ok(Some(event)) => event,
+            let payload = match event {
+                Ok(Some(payload)) => payload,
                 Ok(None) => {
                     self.end_piece();
                     return Ok(None);
@@ -95,14 +100,6 @@ impl Feed {
                     return Err(error);
                 }
             };
-            let payload = (event.event_type() == "message" && !event.data().is_empty()).then(|| {
-                let data = event.data().as_bytes();
-                if self.chunk.as_ptr_range().contains(&data.as_ptr()) {
-                    Payload::Bytes(self.chunk.slice_ref(data))
-                } else {
-                    Payload::Text(event.data().to_owned())
-                }
-            });
             self.chunk = self.chunk.slice(used..);
             self.watch = BlockWatch::default();
             self.open_since = None;
@@ -145,6 +142,26 @@ impl Feed {
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.parser.retry()
     }
+}
+
+fn is_message(event: Event<'_>) -> bool {
+    event.event_type() == "message" && !event.data().is_empty()
+}
+
+fn owned_payload(event: OwnedEvent) -> Option<Payload> {
+    is_message(event.as_event()).then(|| Payload::Text(event.into_data()))
+}
+
+/// The data of an event, shared with the piece it is lent from, or copied out of the parser.
+fn lent_payload(event: Event<'_>, chunk: &Bytes) -> Option<Payload> {
+    is_message(event).then(|| {
+        let data = event.data().as_bytes();
+        if chunk.as_ptr_range().contains(&data.as_ptr()) {
+            Payload::Bytes(chunk.slice_ref(data))
+        } else {
+            Payload::Text(event.data().to_owned())
+        }
+    })
 }
 
 #[cfg(test)]
