@@ -110,3 +110,29 @@ async fn futures_and_exchanges_stay_small() {
     assert!(post <= 3072, "{post}");
     assert!(exchange <= 512, "{exchange}");
 }
+
+/// performance: streams that end right after the answer give their connection back
+#[tokio::test]
+async fn sequential_streams_share_connections() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let counter = server.counter();
+    let server = tokio::spawn(async move {
+        loop {
+            let mut peer = server.accept().await;
+            tokio::spawn(async move {
+                while peer.try_request().await.is_some() {
+                    peer.stream("").await;
+                    peer.chunk(&event(RESULT)).await;
+                    peer.end().await;
+                }
+            });
+        }
+    });
+    for _ in 0..200 {
+        exchange(&connection, call()).await.1.unwrap();
+    }
+    server.abort();
+    let connections = counter.load(std::sync::atomic::Ordering::SeqCst);
+    assert!(connections <= 3, "{connections}");
+}

@@ -10,5 +10,6 @@ mod posts;
 mod redirects;
 mod resume;
 mod script;
+mod sse_channel;
 mod support;
 mod tls;

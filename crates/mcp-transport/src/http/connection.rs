@@ -22,6 +22,7 @@ use super::exchange::Exchange;
 use super::io::open::{Opened, Outgoing, open};
 use super::io::pool::Pool;
 use super::post::{Post, PostKind, RequestHead};
+use super::sse_channel::{SseReceiver, SseSender, open_channel};
 use crate::{Error, ErrorKind};
 
 /// What everything that belongs to one connection shares.
@@ -123,6 +124,26 @@ impl HttpConnection {
         }
     }
 
+    /// Tries the transport of 2024-11-05 on the same URL: a GET whose event stream begins with an `endpoint` event. `None`
+    /// means that there is no such stream. Meant for a server that refused `initialize` by 400, 404 or 405 without a modern
+    /// JSON-RPC error.
+    ///
+    /// # Errors
+    ///
+    /// As [`open_stream`](Self::open_stream), which waits no longer than [`HttpTimeouts::head`](super::HttpTimeouts::head) here;
+    /// `PeerMisbehaved` if the endpoint is no URL of the same origin.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket.
+    pub async fn open_sse_channel(&self) -> Result<Option<(SseSender, SseReceiver)>, Error> {
+        let deadline = self.shared.config.timeouts.head;
+        match time::timeout(deadline, open_channel(&self.shared)).await {
+            Ok(channel) => channel,
+            Err(_) => Err(fault::timeout("the first event of the stream", deadline)),
+        }
+    }
+
     /// Ends the session, if there is one: DELETE, at most [`HttpTimeouts::close`](super::HttpTimeouts::close) long. Of
     /// concurrent callers one sends it. A server that does not let clients end sessions (405) or has ended it already
     /// (404) is no error.
@@ -174,11 +195,25 @@ impl fmt::Debug for HttpConnection {
 }
 
 impl Shared {
-    /// Sends a request, with credentials where there is a provider.
-    pub(crate) async fn open(&self, outgoing: Outgoing, deadline: Option<Duration>) -> Result<Opened, Error> {
+    /// Sends a request to the MCP endpoint, with credentials where there is a provider.
+    pub(crate) fn open(
+        &self,
+        outgoing: Outgoing,
+        deadline: Option<Duration>,
+    ) -> impl Future<Output = Result<Opened, Error>> + Send {
+        self.open_at(&self.target, outgoing, deadline)
+    }
+
+    /// The same to another URL of the same origin.
+    pub(crate) async fn open_at(
+        &self,
+        target: &Target,
+        outgoing: Outgoing,
+        deadline: Option<Duration>,
+    ) -> Result<Opened, Error> {
         match &self.config.credentials.0 {
-            None => open(&self.pool, &self.config, &self.target, outgoing, deadline).await,
-            Some(credentials) => Box::pin(self.open_authorized(&**credentials, outgoing, deadline)).await,
+            None => open(&self.pool, &self.config, target, outgoing, deadline).await,
+            Some(provider) => Box::pin(self.open_authorized(&**provider, target, outgoing, deadline)).await,
         }
     }
 
@@ -186,10 +221,11 @@ impl Shared {
     async fn open_authorized(
         &self,
         credentials: &dyn Credentials,
+        target: &Target,
         mut outgoing: Outgoing,
         deadline: Option<Duration>,
     ) -> Result<Opened, Error> {
-        let send = |outgoing| open(&self.pool, &self.config, &self.target, outgoing, deadline);
+        let send = |outgoing| open(&self.pool, &self.config, target, outgoing, deadline);
         let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
         outgoing.authorize(authorization.as_deref())?;
         let opened = send(outgoing.clone()).await?;

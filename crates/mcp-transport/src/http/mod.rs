@@ -19,6 +19,7 @@ mod io;
 mod line;
 mod post;
 mod server;
+mod sse_channel;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -30,5 +31,6 @@ pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
 pub use self::post::{Post, PostKind, RequestHead};
 pub use self::server::HttpServer;
+pub use self::sse_channel::{SseReceiver, SseSender};
 #[cfg(feature = "tls")]
 pub use self::tls::TlsOptions;

@@ -201,6 +201,15 @@ pub(crate) fn lost(cause: Option<Cause>) -> Error {
     }
 }
 
+/// The one stream of a 2024-11-05 connection ended.
+pub(crate) fn channel_lost(cause: Option<Cause>) -> Error {
+    let error = Error::new(ErrorKind::ConnectionLost, "the event stream of the server ended");
+    match cause {
+        Some(cause) => error.with_source(cause),
+        None => error,
+    }
+}
+
 /// The response is complete and was no answer to the request.
 pub(crate) fn wrong_answer(status: StatusCode) -> Error {
     let text = "the response holds no answer to the request";

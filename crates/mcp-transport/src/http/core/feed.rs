@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_sse::{Event, LimitError, Limits, OwnedEvent, Parser};
+use mcp_sse::{Event, LimitError, Limits, Parser};
 
 use super::block::BlockWatch;
 
@@ -29,6 +29,17 @@ impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Payload({} bytes)", self.as_bytes().len())
     }
+}
+
+/// What an event is to this transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// Where to post, in the transport of 2024-11-05.
+    Endpoint,
+    /// A message.
+    Message,
+    /// Anything else; it means nothing.
+    Other,
 }
 
 /// Parser, the piece it is working on, and the two clocks of the stream.
@@ -77,36 +88,40 @@ impl Feed {
     /// are no messages.
     pub(crate) fn next(&mut self) -> Result<Option<Payload>, LimitError> {
         loop {
-            let mut input: &[u8] = &self.chunk;
-            let before = input.len();
-            // An event that began in an earlier piece lies in the parser's buffer, which it takes along when it is large.
-            // One that lies in this piece shares it. So neither is copied.
-            let event = if self.open_since.is_some() {
-                let event = self.parser.next_owned(&mut input);
-                event.map(|event| event.map(owned_payload))
-            } else {
-                let event = self.parser.next(&mut input);
-                event.map(|event| event.map(|event| lent_payload(event, &self.chunk)))
-            };
-            let used = before - input.len();
-            let payload = match event {
-                Ok(Some(payload)) => payload,
-                Ok(None) => {
-                    self.end_piece();
-                    return Ok(None);
-                }
-                Err(error) => {
-                    self.chunk = self.chunk.slice(used..);
-                    return Err(error);
-                }
-            };
-            self.chunk = self.chunk.slice(used..);
-            self.watch = BlockWatch::default();
-            self.open_since = None;
-            if payload.is_some() {
-                return Ok(payload);
+            match self.next_event()? {
+                None => return Ok(None),
+                Some((EventKind::Message, payload)) => return Ok(Some(payload)),
+                Some(_) => {}
             }
         }
+    }
+
+    /// The next event in the current piece, of whatever kind.
+    pub(crate) fn next_event(&mut self) -> Result<Option<(EventKind, Payload)>, LimitError> {
+        let mut input: &[u8] = &self.chunk;
+        let before = input.len();
+        // An event that began in an earlier piece lies in the parser's buffer, which it takes along when it is large.
+        // One that lies in this piece shares it. So neither is copied.
+        let event = if self.open_since.is_some() {
+            let event = self.parser.next_owned(&mut input);
+            event.map(|event| {
+                event.map(|event| (EventKind::of(event.as_event()), Payload::Text(event.into_data())))
+            })
+        } else {
+            let event = self.parser.next(&mut input);
+            event.map(|event| event.map(|event| (EventKind::of(event), lent_payload(event, &self.chunk))))
+        };
+        let used = before - input.len();
+        if let Ok(None) = event {
+            self.end_piece();
+            return Ok(None);
+        }
+        self.chunk = self.chunk.slice(used..);
+        if event.is_ok() {
+            self.watch = BlockWatch::default();
+            self.open_since = None;
+        }
+        event
     }
 
     /// What is left of the piece belongs to no event that has ended.
@@ -144,24 +159,24 @@ impl Feed {
     }
 }
 
-fn is_message(event: Event<'_>) -> bool {
-    event.event_type() == "message" && !event.data().is_empty()
-}
-
-fn owned_payload(event: OwnedEvent) -> Option<Payload> {
-    is_message(event.as_event()).then(|| Payload::Text(event.into_data()))
+impl EventKind {
+    fn of(event: Event<'_>) -> Self {
+        match event.event_type() {
+            "message" if !event.data().is_empty() => Self::Message,
+            "endpoint" => Self::Endpoint,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// The data of an event, shared with the piece it is lent from, or copied out of the parser.
-fn lent_payload(event: Event<'_>, chunk: &Bytes) -> Option<Payload> {
-    is_message(event).then(|| {
-        let data = event.data().as_bytes();
-        if chunk.as_ptr_range().contains(&data.as_ptr()) {
-            Payload::Bytes(chunk.slice_ref(data))
-        } else {
-            Payload::Text(event.data().to_owned())
-        }
-    })
+fn lent_payload(event: Event<'_>, chunk: &Bytes) -> Payload {
+    let data = event.data().as_bytes();
+    if chunk.as_ptr_range().contains(&data.as_ptr()) {
+        Payload::Bytes(chunk.slice_ref(data))
+    } else {
+        Payload::Text(event.data().to_owned())
+    }
 }
 
 #[cfg(test)]

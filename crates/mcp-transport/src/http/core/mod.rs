@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod block;
 pub(crate) mod body;
+pub(crate) mod channel;
 pub(crate) mod classify;
 pub(crate) mod encoding;
 pub(crate) mod exchange;

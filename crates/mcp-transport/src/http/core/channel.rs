@@ -1,0 +1,191 @@
+//! The transport of 2024-11-05: one event stream for everything the server says, a URL for everything the client says.
+//!
+//! The first event must be `endpoint` and name that URL; it is held to the origin of the stream, and only the first one
+//! counts. Losing the stream loses the connection: nothing is resumed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use mcp_jsonrpc::DecodeLimits;
+
+use super::answer::decode_payload;
+use super::fault;
+use super::feed::{EventKind, Feed, Payload};
+use super::machine::{Cause, Head, Machine, Step};
+use super::target::Target;
+use crate::http::config::Config;
+use crate::received::excerpt;
+use crate::{Error, ErrorKind, Received, Untrusted};
+
+const EXCERPT_BYTES: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct ChannelCore {
+    feed: Feed,
+    state: State,
+    payload: Payload,
+    config: Arc<Config>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Done,
+    /// The first event has not come.
+    Opening,
+    Oversized,
+    Streaming,
+}
+
+impl ChannelCore {
+    /// A stream whose GET was answered by an event stream.
+    pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
+        Self {
+            feed: Feed::new(now, config.limits.max_event_bytes),
+            state: State::Opening,
+            payload: Payload::Bytes(Bytes::new()),
+            config: Arc::clone(config),
+        }
+    }
+
+    /// After the first `Step::Message`: where to post, or `None` if the stream began with something else.
+    pub(crate) fn endpoint(&mut self, stream: &Target) -> Result<Option<Target>, Error> {
+        if self.state != State::Streaming {
+            return Ok(None);
+        }
+        endpoint(stream, self.payload.as_bytes()).map(Some)
+    }
+
+    /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
+    pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
+        if self.state == State::Oversized {
+            self.state = State::Streaming;
+            let bytes =
+                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
+            return Received::Oversized { bytes };
+        }
+        match decode_payload(&self.payload, limits) {
+            Ok(incoming) => Received::Message(incoming),
+            Err(error) => {
+                Received::Invalid { error, excerpt: excerpt(self.payload.as_bytes(), EXCERPT_BYTES) }
+            }
+        }
+    }
+}
+
+/// The URL to post to.
+fn endpoint(stream: &Target, data: &[u8]) -> Result<Target, Error> {
+    let misbehaved = |text: String| Error::new(ErrorKind::PeerMisbehaved, text);
+    let url = std::str::from_utf8(data).ok().and_then(|data| stream.join(data.trim()));
+    let url = url.ok_or_else(|| misbehaved("the endpoint of the server is no url".to_owned()))?;
+    if !stream.is_same_origin(&url) {
+        let origin = url.origin().ascii_serialization();
+        let origin = Untrusted::new(&origin, 512);
+        return Err(misbehaved(format!("the endpoint of the server is at {origin}, another origin")));
+    }
+    Target::from_url(url).map_err(|bad| misbehaved(bad.to_string()))
+}
+
+impl Machine for ChannelCore {
+    fn poll(&mut self) -> Result<Step, Error> {
+        match self.state {
+            State::Done => return Ok(Step::Done),
+            State::Oversized => return Ok(Step::Message),
+            State::Opening => match self.feed.next_event() {
+                Ok(None) => return Ok(Step::Read),
+                Ok(Some((EventKind::Endpoint, payload))) => {
+                    self.payload = payload;
+                    self.state = State::Streaming;
+                    return Ok(Step::Message);
+                }
+                Ok(Some(_)) | Err(_) => {
+                    self.state = State::Done;
+                    return Ok(Step::Message);
+                }
+            },
+            State::Streaming => {}
+        }
+        match self.feed.next() {
+            Ok(Some(payload)) => {
+                self.payload = payload;
+                Ok(Step::Message)
+            }
+            Ok(None) => Ok(Step::Read),
+            Err(_) => {
+                self.state = State::Oversized;
+                Ok(Step::Message)
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let timeouts = &self.config.timeouts;
+        let message = self.feed.message_deadline(timeouts.message);
+        let idle = self.feed.idle_deadline(timeouts.stream_idle);
+        message.into_iter().chain(idle).min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant, jitter: f64) -> Result<(), Error> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let message = self.config.timeouts.message;
+        let cause = if self.feed.message_deadline(message).is_some_and(|at| at <= now) {
+            fault::timeout("a message of the stream", message)
+        } else {
+            fault::timeout("the silence of the stream", self.config.timeouts.stream_idle.unwrap_or_default())
+        };
+        self.handle_end(now, jitter, Some(cause.into()))
+    }
+
+    fn handle_chunk(&mut self, now: Instant, chunk: Bytes) -> Result<(), Error> {
+        self.feed.push(now, chunk);
+        Ok(())
+    }
+
+    fn handle_end(&mut self, _: Instant, _: f64, cause: Option<Cause>) -> Result<(), Error> {
+        self.state = State::Done;
+        Err(fault::channel_lost(cause))
+    }
+
+    fn handle_reopened(&mut self, _: Instant, _: f64, _: Head<'_>) -> Result<(), Error> {
+        // `poll` never asks for it.
+        Ok(())
+    }
+
+    fn handle_reopen_failed(&mut self, _: Instant, _: f64, error: Error) -> Result<(), Error> {
+        Err(error)
+    }
+
+    fn cursor(&self) -> &str {
+        ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocol:H-62, auth:SEC-17, auth:SEC-07
+    #[test]
+    fn the_endpoint_stays_within_the_origin() {
+        let stream = Target::parse("http://h:8080/sse").unwrap();
+        let check = |data: &str, expected: Option<&str>| {
+            let found = endpoint(&stream, data.as_bytes()).map(|target| target.to_string()).ok();
+            assert_eq!(found.as_deref(), expected, "{data}");
+        };
+        check("/messages?sessionId=1", Some("http://h:8080/messages"));
+        check("messages", Some("http://h:8080/messages"));
+        check("http://h:8080/x", Some("http://h:8080/x"));
+        check(" /x ", Some("http://h:8080/x"));
+        check("http://evil/x", None);
+        check("//evil/x", None);
+        check(r"\\evil\x", None);
+        check("http://h:8081/x", None);
+        check("https://h:8080/x", None);
+        check("http://user@h:8080/x", None);
+        check("http://u:p@h:8080/x", None);
+        check("javascript:alert(1)", None);
+        check("http://", None);
+    }
+}

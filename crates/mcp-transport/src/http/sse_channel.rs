@@ -1,0 +1,111 @@
+//! The HTTP+SSE transport of 2024-11-05, for servers that know no other.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Method;
+
+use super::connection::{Shared, now};
+use super::core::channel::ChannelCore;
+use super::core::classify::{Asked, Verdict, classify};
+use super::core::exchange::ExchangeCore;
+use super::core::target::Target;
+use super::exchange::Exchange;
+use super::io::open::Outgoing;
+use super::line::Line;
+use super::post::{PostKind, RequestHead};
+use crate::{Error, ErrorKind, Received};
+
+/// The way to the server. Clones share it.
+#[derive(Clone)]
+pub struct SseSender {
+    shared: Arc<Shared>,
+    endpoint: Arc<Target>,
+}
+
+/// The way from the server: every message it sends, answers included.
+///
+/// Dropping it closes the stream, and with it the session.
+pub struct SseReceiver {
+    core: ChannelCore,
+    line: Line,
+}
+
+/// Opens the event stream and waits for the `endpoint` event; `None` if the URL has no such stream.
+pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSender, SseReceiver)>, Error> {
+    let outgoing = shared.get(&RequestHead::default(), "")?;
+    let opened = shared.open(outgoing, None).await?;
+    let head = opened.head();
+    match classify(Asked::Listening, head.facts()) {
+        Verdict::Stream => {}
+        Verdict::Unauthorized => {
+            let limit = shared.config.limits.max_challenge_bytes;
+            return Err(head.refusal().unauthorized(head.headers, limit));
+        }
+        Verdict::Transient | Verdict::Refused => return Err(head.refusal().error(None)),
+        _ => return Ok(None),
+    }
+    let mut core = ChannelCore::new(now(), &shared.config);
+    let mut line = Line::new(Arc::clone(shared), RequestHead::default(), opened.connection);
+    if !line.advance(&mut core).await? {
+        return Ok(None);
+    }
+    let Some(endpoint) = core.endpoint(&shared.target)? else { return Ok(None) };
+    let sender = SseSender { shared: Arc::clone(shared), endpoint: Arc::new(endpoint) };
+    Ok(Some((sender, SseReceiver { core, line })))
+}
+
+impl SseSender {
+    /// Posts one message and waits until the server accepted it. Its answer, if it is a request, comes by the receiver.
+    ///
+    /// # Errors
+    ///
+    /// As [`HttpConnection::post`](super::HttpConnection::post) for a notification.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket it was using. The message may have been processed.
+    pub async fn send(&self, body: Bytes) -> Result<(), Error> {
+        let shared = &self.shared;
+        let headers = shared.templates.initialize();
+        let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
+        let deadline = Some(shared.config.timeouts.head);
+        let opened = shared.open_at(&self.endpoint, outgoing, deadline).await?;
+        let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
+        core.handle_head(now(), opened.head())?;
+        let mut exchange = Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection);
+        while exchange.next().await?.is_some() {}
+        Ok(())
+    }
+}
+
+impl SseReceiver {
+    /// The next message, borrowed until the next call. One above the size limit is reported and skipped.
+    ///
+    /// # Errors
+    ///
+    /// `ConnectionLost` when the stream ends: the session is over then. After that, kind `Closed`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a dropped future loses nothing.
+    pub async fn recv(&mut self) -> Result<Received<'_>, Error> {
+        if !self.line.advance(&mut self.core).await? {
+            return Err(Error::new(ErrorKind::Closed, "the event stream is over"));
+        }
+        Ok(self.core.message(&self.line.shared.decode_limits))
+    }
+}
+
+impl fmt::Debug for SseSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseSender").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SseReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SseReceiver").finish_non_exhaustive()
+    }
+}
