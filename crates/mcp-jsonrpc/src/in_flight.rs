@@ -33,7 +33,8 @@ pub struct InFlight<T> {
 pub enum Removed<T> {
     /// The call was waiting, and waits no longer.
     Found(T),
-    /// The id was handed out before but nothing waits for it: a second answer, or one after the call was given up.
+    /// The id lies among those handed out but nothing waits for it: a second answer, or one after the call was given
+    /// up. (The few ids that the table skipped count as well.)
     Late,
     /// The id was never handed out.
     Unknown,
