@@ -5,7 +5,8 @@
 //!                │                        ├──deadline passed─────────> ended: Timeout,   notice on the wire
 //!                │                        ├──cancel()────────────────> ended: Cancelled, notice on the wire
 //!                │                        └──connection closed───────> ended: Closed
-//!                ├──cancel(), deadline────> ended, nothing was ever sent
+//!                ├──cancel(), deadline,
+//!                │  closed, early answer──> ended, nothing was ever sent
 //!                └──forget()──────────────> gone without an event (the driver already knows why)
 //! ```
 //!

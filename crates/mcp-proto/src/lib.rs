@@ -16,8 +16,9 @@
 //!
 //! let mut connection = Connection::new(Config::new(Implementation::new("docs", "1.0")));
 //! let now = Instant::now();
-//! connection.start(now)?;
+//! let call = connection.start(now)?;
 //! let initialize = connection.poll_transmit().expect("the handshake begins");
+//! connection.handle_dispatched(call);
 //! // ... send `initialize.message`, and when the answer arrives:
 //! let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
 //!     "serverInfo":{"name":"s","version":"1"}}}"#;
@@ -49,6 +50,11 @@ mod server_requests;
 #[cfg(test)]
 mod tests;
 mod transmit;
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use call::{CallId, CallOptions};
 pub use config::{Config, ElicitationSupport, Limits};
