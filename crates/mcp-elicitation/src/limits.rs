@@ -26,6 +26,11 @@ pub struct RequestLimits {
     pub max_text_chars: usize,
     /// Characters of a `pattern`; default 1 024. A longer one refuses the request.
     pub max_pattern_chars: usize,
+    /// Characters of all `pattern`s of one form that answers are checked against; default 4 096. Patterns beyond,
+    /// in the order of the fields, are not checked, see
+    /// [`StringField::pattern_is_checked`](crate::StringField::pattern_is_checked). Compiling patterns is the one
+    /// costly thing that a form can ask for, and it is done no sooner than for an answer.
+    pub max_checked_pattern_chars: usize,
     /// Bytes of a compiled `pattern`; default 65 536. A pattern that needs more is not checked, see
     /// [`StringField::pattern_is_checked`](crate::StringField::pattern_is_checked).
     pub max_pattern_program_bytes: usize,
@@ -46,6 +51,7 @@ impl Default for RequestLimits {
             max_option_chars: 1_024,
             max_text_chars: 4_096,
             max_pattern_chars: 1_024,
+            max_checked_pattern_chars: 4_096,
             max_pattern_program_bytes: 65_536,
             max_elicitation_id_chars: 1_024,
             max_batch: 16,

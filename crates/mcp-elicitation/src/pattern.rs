@@ -4,7 +4,7 @@
 //! `\d`, `\w`, `\s`, `\b`, `.` and brackets in classes mean what they mean in JavaScript. What cannot be
 //! rewritten, or needs look-around or back-references, is kept as text and not checked.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
@@ -16,23 +16,20 @@ const SPACE: &str =
 const MAX_NESTING: u32 = 64;
 
 /// A pattern and, where it can be matched in linear time, its program.
+///
+/// The program is made when it is first needed: a server can send requests faster than patterns compile, a
+/// person cannot answer them so fast.
 #[derive(Clone)]
 pub(crate) struct Pattern {
     source: String,
-    program: Option<Regex>,
+    max_program_bytes: usize,
+    program: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
+    /// A pattern that is not checked if its program needs more bytes than these; 0 is never.
     pub(crate) fn new(source: String, max_program_bytes: usize) -> Self {
-        let program = translate(&source).and_then(|text| {
-            RegexBuilder::new(&text)
-                .size_limit(max_program_bytes)
-                .dfa_size_limit(max_program_bytes)
-                .nest_limit(MAX_NESTING)
-                .build()
-                .ok()
-        });
-        Self { source, program }
+        Self { source, max_program_bytes, program: OnceLock::new() }
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -40,18 +37,33 @@ impl Pattern {
     }
 
     pub(crate) fn is_checked(&self) -> bool {
-        self.program.is_some()
+        self.program().is_some()
     }
 
     /// Whether the text holds a match; true for a pattern that is not checked.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.program.as_ref().is_none_or(|program| program.is_match(text))
+        self.program().is_none_or(|program| program.is_match(text))
+    }
+
+    fn program(&self) -> Option<&Regex> {
+        let compile = || {
+            if self.max_program_bytes == 0 {
+                return None;
+            }
+            RegexBuilder::new(&translate(&self.source)?)
+                .size_limit(self.max_program_bytes)
+                .dfa_size_limit(self.max_program_bytes)
+                .nest_limit(MAX_NESTING)
+                .build()
+                .ok()
+        };
+        self.program.get_or_init(compile).as_ref()
     }
 }
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pattern").field("source", &self.source).field("checked", &self.is_checked()).finish()
+        f.debug_struct("Pattern").field("source", &self.source).finish_non_exhaustive()
     }
 }
 
@@ -229,11 +241,12 @@ mod tests {
             assert!(!pattern(source).is_checked(), "{source}");
         }
         assert!(!Pattern::new("[a-z]{64}".to_owned(), 16).is_checked());
+        assert!(!Pattern::new(String::new(), 0).is_checked());
         assert!(Pattern::new("[a-z]{64}".to_owned(), 65_536).is_checked());
     }
 
     #[test]
     fn debug_shows_the_source_and_no_program() {
-        assert_eq!(format!("{:?}", pattern("^a$")), r#"Pattern { source: "^a$", checked: true }"#);
+        assert_eq!(format!("{:?}", pattern("^a$")), r#"Pattern { source: "^a$", .. }"#);
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     json::{self, Kind, Members},
     number,
     path::Path,
+    pattern::Pattern,
     text,
 };
 
@@ -16,11 +17,13 @@ const MAX_VIOLATIONS: usize = 32;
 pub(crate) struct Reader<'r> {
     pub(crate) rules: &'r RequestRules,
     violations: Vec<Violation>,
+    /// Characters of patterns that have been read so far.
+    pattern_chars: usize,
 }
 
 impl<'r> Reader<'r> {
     pub(crate) fn new(rules: &'r RequestRules) -> Self {
-        Self { rules, violations: Vec::new() }
+        Self { rules, violations: Vec::new(), pattern_chars: 0 }
     }
 
     pub(crate) fn violate(&mut self, path: &Path<'_>, rule: Rule, message: impl Into<String>) {
@@ -113,6 +116,15 @@ impl<'r> Reader<'r> {
             self.violate(&path.name(name), Rule::Value, "must be a non-negative integer");
         }
         count
+    }
+
+    /// A regular expression; not checked once the form has used up the characters that it may have checked.
+    pub(crate) fn pattern(&mut self, members: &Members<'_>, path: &Path<'_>) -> Option<Pattern> {
+        let limits = &self.rules.limits;
+        let source = self.string(members.get("pattern")?, &path.name("pattern"), limits.max_pattern_chars)?;
+        self.pattern_chars = self.pattern_chars.saturating_add(source.chars().count());
+        let is_affordable = self.pattern_chars <= limits.max_checked_pattern_chars;
+        Some(Pattern::new(source, if is_affordable { limits.max_pattern_program_bytes } else { 0 }))
     }
 
     pub(crate) fn boolean(&mut self, members: &Members<'_>, name: &str, path: &Path<'_>) -> Option<bool> {

@@ -6,10 +6,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Octets of the local part, of a label, of a domain, and of a whole address (a path of 256 less its brackets).
+/// Octets of the local part, of a label, and of a whole address (a path of 256 less its brackets), which leaves a
+/// domain fewer than the 255 that it may have.
 const MAX_LOCAL: usize = 64;
 const MAX_LABEL: usize = 63;
-const MAX_DOMAIN: usize = 255;
 const MAX_ADDRESS: usize = 254;
 
 pub(crate) fn is_email(text: &str) -> bool {
@@ -84,7 +84,7 @@ fn is_domain(domain: &str) -> bool {
             _ => literal.parse::<Ipv4Addr>().is_ok(),
         };
     }
-    domain.len() <= MAX_DOMAIN && domain.split('.').all(is_label)
+    domain.split('.').all(is_label)
 }
 
 fn is_label(label: &str) -> bool {

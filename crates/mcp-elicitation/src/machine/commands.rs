@@ -131,8 +131,8 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         if self.servers.get(server).is_some_and(|known| known.connections > 0) {
             return Err(Misuse::ConnectionsOpen);
         }
+        // Nobody waits for it: what was accepted ended with its connection, and the waits with it.
         self.servers.remove(server);
-        self.end_waiters(false, |waiter| waiter.server == *server);
         Ok(())
     }
 }

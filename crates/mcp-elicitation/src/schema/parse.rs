@@ -13,7 +13,6 @@ use crate::{
     json::{Kind, Members, kind},
     number,
     path::Path,
-    pattern::Pattern,
     reader::Reader,
     text,
 };
@@ -237,9 +236,7 @@ fn default_of<'a>(reader: &Reader<'_>, members: &Members<'a>) -> Option<&'a RawV
 }
 
 fn read_string(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) -> StringField {
-    let limits = &reader.rules.limits;
-    let (text_limit, pattern_limit) = (limits.max_text_chars, limits.max_pattern_chars);
-    let program_bytes = limits.max_pattern_program_bytes;
+    let text_limit = reader.rules.limits.max_text_chars;
     let format = members.get("format").and_then(|raw| reader.string(raw, &path.name("format"), text_limit));
     let format = format.map(|name| match name.as_str() {
         "email" => Format::Email,
@@ -248,8 +245,6 @@ fn read_string(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) 
         "date-time" => Format::DateTime,
         _ => Format::Other(text::sanitized(name)),
     });
-    let pattern =
-        members.get("pattern").and_then(|raw| reader.string(raw, &path.name("pattern"), pattern_limit));
     let default = default_of(reader, members).and_then(|raw| {
         let path = path.name("default");
         if kind(raw) == Kind::String {
@@ -263,7 +258,7 @@ fn read_string(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) 
         min_length: reader.count(members, "minLength", path),
         max_length: reader.count(members, "maxLength", path),
         format,
-        pattern: pattern.map(|source| Pattern::new(source, program_bytes)),
+        pattern: reader.pattern(members, path),
         default,
     }
 }

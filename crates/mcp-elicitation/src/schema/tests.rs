@@ -206,6 +206,20 @@ fn keywords_with_wrong_values_are_refused_with_a_pointer() {
 }
 
 #[test]
+fn numbers_that_no_float_holds_are_refused() {
+    for (keyword, rule) in
+        [("minimum", Rule::Value), ("exclusiveMaximum", Rule::Value), ("default", Rule::Default)]
+    {
+        let params = format!(
+            r#"{{"message": "m", "requestedSchema": {{"type": "object", "properties": {{"p": {{"type": "number", "{keyword}": 1e999}}}}}}}}"#
+        );
+        let error = ElicitRequest::parse(&params, Revision::V2025_11_25).unwrap_err();
+        let pointer = format!("/requestedSchema/properties/p/{keyword}");
+        assert_eq!(rules(error.violations()), [(pointer.as_str(), rule)]);
+    }
+}
+
+#[test]
 fn the_object_around_the_fields_is_checked_too() {
     let cases = [
         (json!({"properties": {}}), "/type", Rule::Required),
@@ -388,6 +402,30 @@ fn limits_hold_below_at_and_above() {
         assert_eq!(limited(limits.clone(), &params_of(kind, limit - 1)), None, "{kind} below");
         assert_eq!(limited(limits.clone(), &params_of(kind, limit)), None, "{kind} at");
         assert_eq!(limited(limits, &params_of(kind, limit + 1)), Some(Rule::Limit), "{kind} above");
+    }
+}
+
+#[test]
+fn patterns_beyond_the_limit_of_a_form_are_not_checked() {
+    let property = json!({"type": "string", "pattern": "^a+$"});
+    let schema = json!({"type": "object", "properties": {"p1": property, "p2": property, "p3": property}});
+    let mut limits = RequestLimits::default();
+    for (limit, checked) in
+        [(11, [true, true, false]), (8, [true, true, false]), (7, [true, false, false]), (12, [true; 3])]
+    {
+        limits.max_checked_pattern_chars = limit;
+        let rules = RequestRules::new(Revision::V2025_11_25).limits(limits.clone());
+        let Ok(ElicitRequest::Form(form)) = ElicitRequest::parse_with(&form_params(&schema), &rules) else {
+            panic!("a form")
+        };
+        let is_checked = |field: &crate::Field| match field.kind() {
+            FieldKind::String(text) => text.pattern() == Some("^a+$") && text.pattern_is_checked(),
+            _ => false,
+        };
+        assert_eq!(form.schema().fields().iter().map(is_checked).collect::<Vec<_>>(), checked, "{limit}");
+        for (field, checked) in form.schema().fields().iter().zip(checked) {
+            assert_eq!(field.violations(&json!("b")).is_empty(), !checked);
+        }
     }
 }
 
