@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 /// Peer text made safe to print: cut to a number of bytes, and every control character (C0 except tab, DEL, C1), line or
-/// paragraph separator and bidirectional control written as `\u{..}`.
+/// paragraph separator and bidirectional control written as `\u{..}`, a line feed as `\n`.
 ///
 /// A terminal, a log viewer or a person is then not steered by a server (escape sequences, forged log lines, reordered text).
 ///
@@ -47,10 +47,11 @@ impl fmt::Display for Untrusted<'_> {
             write!(f, "({} bytes) …", self.all_bytes)?;
         }
         for c in self.shown.chars() {
-            if is_dangerous(c) {
-                write!(f, "\\u{{{:x}}}", u32::from(c))?;
-            } else {
-                f.write_char(c)?;
+            match c {
+                // The one that honest text of several lines is full of.
+                '\n' => f.write_str("\\n")?,
+                _ if is_dangerous(c) => write!(f, "\\u{{{:x}}}", u32::from(c))?,
+                _ => f.write_char(c)?,
             }
         }
         if cut && !self.end_shown {
@@ -80,7 +81,7 @@ mod tests {
         // auth:SEC-15
         let check = |text: &str, expected: &str| assert_eq!(Untrusted::new(text, 100).to_string(), expected);
         check("plain é 漢\t.", "plain é 漢\t.");
-        check("a\nb\rc\0d\u{7f}", "a\\u{a}b\\u{d}c\\u{0}d\\u{7f}");
+        check("a\nb\rc\0d\u{7f}", "a\\nb\\u{d}c\\u{0}d\\u{7f}");
         check("\u{9b}31m", "\\u{9b}31m");
         check("\u{202e}gpj.exe\u{2069}", "\\u{202e}gpj.exe\\u{2069}");
         check("a\u{2028}b", "a\\u{2028}b");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_jsonrpc::{Incoming, Message};
 use mcp_transport::{
     ErrorKind, Received,
-    stdio::{CloseStage, LineConnection, LineLimits, LineReceiver},
+    stdio::{CloseStage, CloseWaits, LineConnection, LineLimits, LineReceiver},
 };
 use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, DuplexStream,
@@ -167,12 +167,18 @@ async fn closing_writes_what_is_queued_then_ends_the_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_does_not_end_is_left_after_the_wait() {
-    let (session, theirs) = pair(LineLimits::default());
-    let begin = tokio::time::Instant::now();
-    let report = session.sender.close().await;
-    assert_eq!(report.stage(), CloseStage::Abandoned);
-    assert_eq!(begin.elapsed(), Duration::from_secs(2));
-    drop(theirs);
+    let mut other = CloseWaits::default();
+    other.exit = Duration::from_secs(7);
+    for waits in [CloseWaits::default(), other] {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (reader, writer) = tokio::io::split(ours);
+        let connection = LineConnection::from_io_with(reader, writer, LineLimits::default(), waits).unwrap();
+        let (sender, _receiver) = connection.split();
+        let begin = tokio::time::Instant::now();
+        assert_eq!(sender.close().await.stage(), CloseStage::Abandoned);
+        assert_eq!(begin.elapsed(), waits.exit);
+        drop(theirs);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,7 +41,8 @@ pub(crate) struct Spawned {
 impl LineConnection {
     /// A connection over any byte stream.
     ///
-    /// Closing ends the write half (flushed and shut down), then waits [`CloseWaits::exit`] (2 s) for the peer to end its own.
+    /// Closing ends the write half (flushed and shut down), then waits [`CloseWaits::exit`] (2 s) for the peer to end its own;
+    /// [`from_io_with`](Self::from_io_with) takes other waits.
     ///
     /// # Errors
     ///
@@ -51,8 +52,22 @@ impl LineConnection {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         limits: LineLimits,
     ) -> Result<Self, Error> {
+        Self::from_io_with(reader, writer, limits, CloseWaits::default())
+    }
+
+    /// [`from_io`](Self::from_io) with waits for closing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`] outside a tokio runtime.
+    pub fn from_io_with(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        limits: LineLimits,
+        waits: CloseWaits,
+    ) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(Box::new(writer), true, limits.max_queued_bytes));
-        Self::start(shared, Box::new(reader), &limits, CloseWaits::default(), None, &runtime()?)
+        Self::start(shared, Box::new(reader), &limits, waits, None, &runtime()?)
     }
 
     pub(crate) fn from_process(
