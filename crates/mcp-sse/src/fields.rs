@@ -52,6 +52,8 @@ pub(crate) enum Line {
 pub(crate) struct Fields {
     pub(crate) limits: Limits,
     block: Block,
+    /// The block has a line that is not a comment.
+    pub(crate) begun: bool,
     // Invariant: `data` and `event_type` are empty unless the block has them, but for the time that
     // an event is lent.
     pub(crate) data: TextBuffer,
@@ -71,6 +73,7 @@ impl Fields {
         Self {
             limits,
             block: Block::WithoutData,
+            begun: false,
             data: TextBuffer::default(),
             event_type: String::new(),
             partial: TextBuffer::default(),
@@ -85,6 +88,7 @@ impl Fields {
     /// Forgets the current block, for a new connection.
     pub(crate) fn reset(&mut self) {
         self.block = Block::WithoutData;
+        self.begun = false;
         self.clear_event();
         self.has_pending_id = false;
         self.id_seen = false;
@@ -106,7 +110,7 @@ impl Fields {
     /// A blank line came. Returns whether the block was an event.
     #[inline]
     pub(crate) fn end_block(&mut self) -> bool {
-        self.settle_id();
+        self.settle();
         let dispatched = self.block == Block::WithData;
         self.block = Block::WithoutData;
         if !dispatched {
@@ -118,11 +122,12 @@ impl Fields {
     /// The blank line came after the block's only `data` field, which is lent from elsewhere.
     #[inline]
     pub(crate) fn end_lent_block(&mut self) {
-        self.settle_id();
+        self.settle();
     }
 
     #[inline]
-    fn settle_id(&mut self) {
+    fn settle(&mut self) {
+        self.begun = false;
         if self.has_pending_id {
             self.has_pending_id = false;
             self.id_seen = true;
@@ -132,6 +137,7 @@ impl Fields {
 
     /// A line with this field began.
     pub(crate) fn begin(&mut self, field: Field) -> Result<Line, LimitError> {
+        self.begun = true;
         match (field, self.block) {
             (Field::Data | Field::EventType, Block::Discarded) => return Ok(Line::Ignored),
             (Field::Data, Block::WithoutData) => self.block = Block::WithData,
@@ -220,6 +226,7 @@ impl Fields {
         let max = self.limits.max_event_data_bytes;
         let pushed = match self.block {
             Block::WithoutData => {
+                self.begun = true;
                 self.block = Block::WithData;
                 self.data.push(value, max).and_then(|()| self.data.finish_value(max))
             }
@@ -238,12 +245,13 @@ impl Fields {
         if value.len() > self.limits.max_event_type_bytes || self.block == Block::Discarded {
             return false;
         }
-        if value == b"message" {
-            // The type that needs no mention is the one that most servers mention.
-            self.event_type.clear();
-            return true;
-        }
-        valid(value).map(|text| text.clone_into(&mut self.event_type)).is_some()
+        // The type that needs no mention is the one that most servers mention.
+        let Some(text) = (if value == b"message" { Some("") } else { valid(value) }) else {
+            return false;
+        };
+        self.begun = true;
+        text.clone_into(&mut self.event_type);
+        true
     }
 
     /// A whole `id` line, if it takes no thought; otherwise nothing changes.
@@ -255,6 +263,7 @@ impl Fields {
         let Some(text) = valid(value) else {
             return false;
         };
+        self.begun = true;
         text.clone_into(&mut self.pending_id);
         self.has_pending_id = true;
         true

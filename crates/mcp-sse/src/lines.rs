@@ -67,6 +67,11 @@ impl Lines {
         Self { edge: Edge::Bom(0), state: State::LineStart }
     }
 
+    /// Whether a field line has begun and not ended.
+    pub(crate) const fn inside_field(&self) -> bool {
+        matches!(self.state, State::Name(..) | State::ValueStart(_) | State::Value(_))
+    }
+
     /// Consumes input up to and including the next block that is an event, or all of it.
     pub(crate) fn advance<'i>(
         &mut self,
@@ -218,7 +223,7 @@ impl Lines {
                 b':' | b'\n' | b'\r' => {
                     let field = Field::named(name.get(..length).unwrap_or_default());
                     let Some(field) = field else {
-                        self.state = State::Skip;
+                        self.skip_unknown(fields);
                         return Ok(());
                     };
                     if byte == b':' {
@@ -234,7 +239,7 @@ impl Lines {
                 _ => match name.get_mut(length) {
                     Some(place) => *place = byte,
                     None => {
-                        self.state = State::Skip;
+                        self.skip_unknown(fields);
                         return Ok(());
                     }
                 },
@@ -244,6 +249,12 @@ impl Lines {
         }
         self.state = State::Name(name, length);
         Ok(())
+    }
+
+    /// Comments never come here, so this line has a field, if one without a meaning.
+    fn skip_unknown(&mut self, fields: &mut Fields) {
+        fields.begun = true;
+        self.state = State::Skip;
     }
 
     /// Inside a value, with at least one byte of it or of its line end.

@@ -123,6 +123,17 @@ impl Parser {
         self.fields.id_seen
     }
 
+    /// Whether a block has begun that has not ended: something other than comments and blank lines
+    /// came after the last blank line.
+    ///
+    /// A caller can bound how long an event may take to arrive: start a clock when this turns true,
+    /// stop it when an event comes or this is false again. At the end of a stream it tells that the
+    /// stream broke off inside an event.
+    #[must_use]
+    pub const fn inside_block(&self) -> bool {
+        self.fields.begun || self.lines.inside_field()
+    }
+
     /// The wait before reconnecting that the server asked for last, as soon as the line has ended.
     ///
     /// Numbers over `u64::MAX` milliseconds count as that. [`Reconnect`](crate::Reconnect) decides

@@ -80,6 +80,62 @@ fn retry_counts_at_the_end_of_its_line() {
 }
 
 #[test]
+fn comments_and_blank_lines_begin_no_block() {
+    for (stream, inside) in [
+        (&b""[..], false),
+        (b"\xEF\xBB\xBF", false),
+        (b": x", false),
+        (b": x\n", false),
+        (b"\n\r\n\r", false),
+        (b"d", true),
+        (b"data", true),
+        (b"data:", true),
+        (b"data: x", true),
+        (b"data: x\n", true),
+        (b"data: x\n: y\n", true),
+        (b"data: x\ndata: y\r", true),
+        (b"data: x\n\n", false),
+        (b"data: x\r\r", false),
+        (b"data: x\n\n: y", false),
+        (b"event: message\n", true),
+        (b"event: message\ndata: x\n\n", false),
+        (b"event: e\n\n", false),
+        (b"id: 1\n", true),
+        (b"id: a\0b\n", true),
+        (b"id: 1\n\n", false),
+        (b"retry: 1\n", true),
+        (b"retry: x\n\n", false),
+        (b"unknown", true),
+        (b"unknown: x\n", true),
+        (b"xy\n", true),
+        (b"unknown: x\n\n", false),
+    ] {
+        for size in [1, 2, usize::MAX] {
+            let mut parser = parser();
+            for piece in stream.chunks(size) {
+                feed(&mut parser, piece);
+            }
+            assert_eq!(parser.inside_block(), inside, "{} in {size}", stream.escape_ascii());
+        }
+        let mut parser = parser();
+        feed(&mut parser, stream);
+        parser.reset();
+        assert!(!parser.inside_block());
+    }
+}
+
+#[test]
+fn a_discarded_block_is_inside_until_its_end() {
+    let mut parser = Parser::new(Limits::new().with_max_event_data_bytes(3));
+    let mut input: &[u8] = b"data: long\ndata: er\n";
+    assert!(parser.next(&mut input).is_err());
+    assert!(matches!(parser.next(&mut input), Ok(None)));
+    assert!(parser.inside_block());
+    assert!(feed(&mut parser, b"\n").is_empty());
+    assert!(!parser.inside_block());
+}
+
+#[test]
 fn an_ignored_id_is_not_seen() {
     let mut parser = parser();
     feed(&mut parser, b"id: a\0\ndata: x\n\n");
