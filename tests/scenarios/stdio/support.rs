@@ -96,9 +96,8 @@ impl Session {
     pub(super) async fn end(&mut self) -> Error {
         within(async {
             loop {
-                match self.receiver.recv().await {
-                    Err(error) => return error,
-                    Ok(_) => {}
+                if let Err(error) = self.receiver.recv().await {
+                    return error;
                 }
             }
         })
