@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_transport::http::Exchange;
+
 use super::script::Server;
 use super::support::*;
 
@@ -105,8 +107,8 @@ fn open_sockets_to(port: u16) -> usize {
 async fn futures_and_exchanges_stay_small() {
     let server = Server::start().await;
     let connection = connect(&server);
-    let post = std::mem::size_of_val(&connection.post(call()));
-    let exchange = std::mem::size_of::<mcp_transport::http::Exchange>();
+    let post = size_of_val(&connection.post(call()));
+    let exchange = size_of::<Exchange>();
     assert!(post <= 3072, "{post}");
     assert!(exchange <= 512, "{exchange}");
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use mcp_jsonrpc::DecodeLimits;
+
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
@@ -61,6 +63,15 @@ impl Default for HttpLimits {
             max_reconnect_attempts: 5,
             max_json_depth: 127,
         }
+    }
+}
+
+impl HttpLimits {
+    /// What the decoder of messages is held to.
+    pub(crate) fn decode_limits(&self) -> DecodeLimits {
+        DecodeLimits::new()
+            .with_max_bytes(self.max_body_bytes.max(self.max_event_bytes))
+            .with_max_depth(self.max_json_depth)
     }
 }
 

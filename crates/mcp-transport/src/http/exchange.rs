@@ -25,7 +25,11 @@ pub struct Exchange {
 
 impl Exchange {
     pub(crate) fn new(shared: Arc<Shared>, core: ExchangeCore, head: RequestHead, connection: Open) -> Self {
-        Self { core, line: Line::new(shared, head, connection) }
+        let mut line = Line::new(shared, head, connection);
+        if core.is_done() {
+            line.release();
+        }
+        Self { core, line }
     }
 
     /// The HTTP status of the response to the POST.

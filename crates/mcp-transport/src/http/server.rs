@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_jsonrpc::DecodeLimits;
-
 use super::config::{Config, HttpLimits, HttpTimeouts};
 use super::connection::{HttpConnection, Shared};
 use super::core::fault;
@@ -123,9 +121,7 @@ impl HttpServer {
         let Config { limits, timeouts, .. } = &*self.config;
         HttpConnection::new(Shared {
             pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
-            decode_limits: DecodeLimits::new()
-                .with_max_bytes(limits.max_body_bytes.max(limits.max_event_bytes))
-                .with_max_depth(limits.max_json_depth),
+            decode_limits: limits.decode_limits(),
             target: self.target.clone(),
             templates: Templates::new(&self.headers),
             session: SessionSlot::default(),

@@ -175,6 +175,11 @@ impl ExchangeCore {
         Ok((Received::Message(incoming), answer.is_some()))
     }
 
+    /// Whether the head said it all.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
@@ -190,13 +195,14 @@ impl ExchangeCore {
             return Ok(());
         };
         let refusal = Refusal { status: self.status, retry_after: None };
+        let limits = self.config.limits.decode_limits();
         match purpose {
             Purpose::Json { .. } if cause.is_some() => Err(fault::lost(cause)),
             Purpose::Json { .. } if body.is_empty() => Err(refusal.no_answer()),
             Purpose::Json { is_typed } => {
                 self.payload = body.take();
                 // Without a type only the body itself can tell that it is a message.
-                if !is_typed && decode_payload(&self.payload, &DecodeLimits::new()).is_err() {
+                if !is_typed && decode_payload(&self.payload, &limits).is_err() {
                     return Err(refusal.not_mcp(None, Some(&excerpt(self.payload.as_bytes(), EXCERPT_BYTES))));
                 }
                 self.state = State::Ready;
@@ -208,7 +214,6 @@ impl ExchangeCore {
             }
             Purpose::Refused(refusal) => {
                 let payload = body.take();
-                let limits = DecodeLimits::new();
                 let object = error_object(&payload, &limits);
                 match (object, &self.kind) {
                     (Some(_), PostKind::Request { .. }) => {
