@@ -22,7 +22,12 @@ pub(crate) fn run(mut args: Args) -> Outcome {
         return Err(Stop::Broken("tests/bench is not in this checkout".into()));
     }
     let mut command = cargo::cargo();
-    command.args(["run", "--release", "--quiet", "--manifest-path"]).arg(&manifest).args(["--", "leaves"]);
+    command.args(["run", "--quiet", "--profile", "leaves", "--package", "bench-leaves", "--manifest-path"]);
+    command.arg(&manifest);
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        // Beside the other builds, where git ignores it.
+        command.env("CARGO_TARGET_DIR", support::root().join("target/bench"));
+    }
     // The package prints the table and ends with `N passed, M failed` itself.
     let finished = process::run(command, LIMIT, Output::Tee);
     match tally(&finished.stdout) {
