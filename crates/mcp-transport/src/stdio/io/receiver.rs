@@ -109,9 +109,13 @@ impl LineReceiver {
                     tracing::debug!(%error, "reading the peer's output ended");
                     0
                 }
-                // What a dead process left in the pipe was read before this: only then is its end the end.
                 Poll::Pending => {
                     ready!(self.shared.poll_ended(cx));
+                    // What a dead process left in the pipe is read before its end is the end. A task that used up its share of
+                    // the runtime sees "pending" on a full pipe too, and is polled again soon.
+                    if !tokio::task::coop::has_budget_remaining() {
+                        return Poll::Pending;
+                    }
                     0
                 }
             };

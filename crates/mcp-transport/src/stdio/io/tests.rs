@@ -10,12 +10,12 @@ use std::{
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{LineSender, keeper::Keeper, lock, sender::Sending, shared::Shared};
+use super::{LineReceiver, LineSender, keeper::Keeper, lock, sender::Sending, shared::Shared};
 use crate::{
-    ErrorKind,
-    stdio::{CloseStage, CloseWaits},
+    Error, ErrorKind,
+    stdio::{CloseStage, CloseWaits, LineLimits},
 };
 
 /// What reached the peer, and how much more it takes.
@@ -230,6 +230,47 @@ fn a_write_that_fails_fails_everybody_when_the_reason_is_known() {
         assert!(!second.await.unwrap_err().outcome_unknown());
         assert_eq!(shared.report().await.stage(), CloseStage::Abandoned);
     });
+}
+
+/// Output of a dead process that another one holds open: some lines, one a read, then nothing and no end.
+struct HeldOpen {
+    lines: usize,
+}
+
+impl AsyncRead for HeldOpen {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        // A pipe of tokio answers "pending" as well when the task has used up its share.
+        let share = std::task::ready!(tokio::task::coop::poll_proceed(cx));
+        if self.lines == 0 {
+            return Poll::Pending;
+        }
+        share.made_progress();
+        self.lines -= 1;
+        buf.put_slice(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n");
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn what_a_dead_process_wrote_is_received_to_its_last_line() {
+    // protocol:T-14
+    let bench = Bench::new(0);
+    let mut receiver = LineReceiver::new(
+        Arc::clone(&bench.shared),
+        Box::new(HeldOpen { lines: 1000 }),
+        &LineLimits::default(),
+    );
+    bench.shared.end(&Error::new(ErrorKind::Closed, "the server process ended"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let received = runtime.block_on(runtime.spawn(async move {
+        while receiver.recv().await.is_ok() {}
+        receiver.counts().messages
+    }));
+    assert_eq!(received.unwrap(), 1000);
 }
 
 #[derive(Clone, Debug)]
