@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mcp_transport::ErrorKind;
-use mcp_transport::http::HttpServer;
+use mcp_transport::http::{AddressClass, AddressPolicy, HttpServer};
 
 use super::script::{Server, within};
 use super::support::*;
@@ -113,6 +113,24 @@ async fn a_failing_call_does_not_touch_another() {
         good.1.unwrap();
     };
     tokio::join!(script, client);
+}
+
+/// auth:SEC-02: an address outside the policy is not even connected to
+#[tokio::test]
+async fn addresses_outside_the_policy_are_not_connected_to() {
+    let server = Server::start().await;
+    let port = server.address().port();
+    // The last three are what other spellings of 127.0.0.1 become.
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0x7f000001", "2130706433", "127.1"] {
+        let described = HttpServer::new(&format!("http://{host}:{port}/mcp")).unwrap();
+        for policy in [AddressPolicy::Public, AddressPolicy::SameNetworkAs(AddressClass::Private)] {
+            let error = exchange(&described.clone().addresses(policy).connect(), call()).await.1.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Connect, "{host}");
+            assert!(error.to_string().contains("policy"), "{error}");
+            assert!(!error.outcome_unknown());
+        }
+    }
+    assert!(tokio::time::timeout(Duration::from_millis(20), server.accept()).await.is_err());
 }
 
 #[tokio::test]

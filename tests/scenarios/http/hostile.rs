@@ -139,6 +139,29 @@ fn println_count(tried: usize, answered: usize, failed: usize) {
     println!("{tried} tried, {answered} answered, {failed} typed errors, 0 hung");
 }
 
+/// auth:G-17: a response in two segments, cut at every offset, gives the same answer
+#[tokio::test]
+async fn every_segmentation_gives_the_same_answer() {
+    let server = Server::start().await;
+    for response in good_responses() {
+        for cut in 1..response.len() {
+            let connection = connect(&server);
+            let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+                let (mut peer, _) = server.request().await;
+                peer.send(&response[..cut]).await;
+                // The client runs in the same task; now it has seen what came so far.
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+                peer.send(&response[cut..]).await;
+                peer.close().await;
+            });
+            assert!(outcome.1.is_ok(), "{cut} {response:?} {:?}", outcome.1);
+            assert_eq!(outcome.0, ["result 1"], "{cut} {response:?}");
+        }
+    }
+}
+
 /// auth:LIM-05
 #[tokio::test]
 async fn response_heads_are_bounded() {

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use mcp_jsonrpc::DecodeLimits;
 
+use super::core::address::AddressPolicy;
+use super::credentials::Provider;
+
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
@@ -141,7 +144,8 @@ impl Default for HttpTimeouts {
 pub(crate) struct Config {
     pub(crate) limits: HttpLimits,
     pub(crate) timeouts: HttpTimeouts,
-    pub(crate) credentials: super::credentials::Provider,
+    pub(crate) addresses: AddressPolicy,
+    pub(crate) credentials: Provider,
     /// Present for `https` servers.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<super::tls::Tls>,

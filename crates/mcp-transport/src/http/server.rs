@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::config::{Config, HttpLimits, HttpTimeouts};
 use super::connection::{HttpConnection, Shared};
+use super::core::address::AddressPolicy;
 use super::core::fault;
 use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
@@ -93,6 +94,14 @@ impl HttpServer {
     pub fn tls(mut self, options: TlsOptions) -> Result<Self, Error> {
         Arc::make_mut(&mut self.config).tls = Some(options.build()?);
         Ok(self)
+    }
+
+    /// Holds the addresses that the host name resolves to to a policy: for a URL that came from a server. The default
+    /// allows all, since the URL is the user's choice. Where none is allowed, requests fail with kind `Connect`.
+    #[must_use]
+    pub fn addresses(mut self, policy: AddressPolicy) -> Self {
+        Arc::make_mut(&mut self.config).addresses = policy;
+        self
     }
 
     /// Replaces the limits.

@@ -1,5 +1,6 @@
 //! The rules of Streamable HTTP as data and state machines: no socket, no clock, no task.
 
+pub(crate) mod address;
 pub(crate) mod answer;
 pub(crate) mod block;
 pub(crate) mod body;

@@ -35,19 +35,19 @@ pub(crate) async fn connect(target: &Target, config: &Config) -> Result<Stream, 
 }
 
 #[cfg(not(feature = "tls"))]
-async fn secured(target: &Target, _: &Config) -> Result<Stream, Error> {
+async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     // No URL gets here that needs more; a redirect stays within its origin.
     if target.is_tls() {
         return Err(fault::tls_missing());
     }
-    open(target).await.map(Stream::Tcp)
+    open(target, config).await.map(Stream::Tcp)
 }
 
 #[cfg(feature = "tls")]
 async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     use rustls::pki_types::ServerName;
 
-    let stream = open(target).await?;
+    let stream = open(target, config).await?;
     if !target.is_tls() {
         return Ok(Stream::Tcp(stream));
     }
@@ -67,11 +67,17 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     Ok(Stream::Tls(Box::new(stream)))
 }
 
-async fn open(target: &Target) -> Result<TcpStream, Error> {
-    let addresses = addresses(target).await.map_err(|error| {
+async fn open(target: &Target, config: &Config) -> Result<TcpStream, Error> {
+    let mut addresses = addresses(target).await.map_err(|error| {
         Error::new(ErrorKind::Connect, format!("the name of {} cannot be resolved", place(target)))
             .with_source(error)
     })?;
+    // What is judged here is what is connected to: the name is not looked up again.
+    addresses.retain(|address| config.addresses.allows(address.ip()));
+    if addresses.is_empty() {
+        let text = format!("{} leads to no address that the policy allows", place(target));
+        return Err(Error::new(ErrorKind::Connect, text));
+    }
     let stream = race(&addresses).await.map_err(|error| {
         let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let text = format!("cannot connect to {} (tried {})", place(target), tried.join(", "));
