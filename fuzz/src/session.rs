@@ -115,7 +115,7 @@ impl World {
                 );
                 self.peer(Origin::Channel, answer.as_bytes());
             }
-            b'r' => self.core.handle_initialized_delivered(),
+            b'r' => self.core.handle_initialized_delivered(self.now),
             b'c' => {
                 let mut options = CallOptions::with_timeout(match rest.first() {
                     Some(b'~') => Duration::MAX,

@@ -33,6 +33,9 @@ pub enum ClientEvent {
         /// Its params, raw.
         params: Option<mcp_jsonrpc::RawJson>,
     },
+    /// The server had lost the session and a new one is open (Streamable HTTP). Cursors and whatever else the
+    /// application got from the old one are void; log level and subscriptions were asked for again.
+    SessionRenewed,
     /// A subscribed resource changed.
     ResourceUpdated {
         /// Its URI, as the server wrote it.

@@ -16,8 +16,11 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use mcp_jsonrpc::RequestId;
 use serde_json::{Map, Value};
+
+use crate::renewal::Setup;
 
 /// Names one call of the application for the life of the connection. It is not the JSON-RPC id: one call may take
 /// several requests on the wire.
@@ -81,6 +84,12 @@ pub(crate) struct CallState {
     /// The id of the request on the wire now.
     pub(crate) wire_id: RequestId,
     pub(crate) dispatched: bool,
+    /// The request as it goes on the wire, to send it again when the server refused it unprocessed.
+    pub(crate) message: Bytes,
+    /// It was sent again already.
+    pub(crate) resent: bool,
+    /// What its success changes for later sessions.
+    pub(crate) setup: Option<Setup>,
     started: Instant,
     pub(crate) timeout: Duration,
     pub(crate) reset_on_progress: bool,
@@ -95,7 +104,19 @@ pub(crate) struct CallState {
 pub(crate) enum CallKind {
     /// `initialize`: never cancelled on the wire; its answer opens the connection.
     Initialize,
+    /// A request of the application.
     Ordinary,
+    /// `initialize` for a session in place of one that the server lost. Internal: nobody is told how it ended.
+    Renew,
+    /// Sets up again in a new session what the application had set up in the old one. Internal too.
+    Restore,
+}
+
+impl CallKind {
+    /// Whether its answer opens a session of the transport. Never cancelled on the wire.
+    pub(crate) const fn is_handshake(self) -> bool {
+        matches!(self, Self::Initialize | Self::Renew)
+    }
 }
 
 /// The value of the newest progress, so that one that does not increase can be dropped.
@@ -109,6 +130,9 @@ impl CallState {
             kind,
             wire_id,
             dispatched: false,
+            message: Bytes::new(),
+            resent: false,
+            setup: None,
             started: now,
             timeout: options.timeout,
             reset_on_progress: options.reset_on_progress,

@@ -16,6 +16,7 @@ use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event, ServerRequestId};
 use crate::gate;
 use crate::phase::{Phase, ServerFacts};
+use crate::renewal::{Desired, Setup};
 use crate::server_requests::ServerRequests;
 use crate::transmit::{Transmit, TransmitKind};
 
@@ -44,6 +45,8 @@ pub struct Connection {
     events: VecDeque<Event>,
     next_call: u64,
     scratch: Vec<u8>,
+    /// What to set up again in a new session.
+    pub(crate) desired: Desired,
     roots: Vec<Root>,
     /// The server was told the roots.
     roots_told: bool,
@@ -71,6 +74,7 @@ impl Connection {
             events: VecDeque::new(),
             next_call: 0,
             scratch: Vec::new(),
+            desired: Desired::default(),
             roots: config.roots.clone().unwrap_or_default(),
             roots_told: false,
             roots_stale: false,
@@ -102,10 +106,16 @@ impl Connection {
         params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<CallId, Misuse> {
-        let server = self.ready()?;
+        let server = self.usable()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
         let call = self.next_call_id();
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
+        if let Some(state) = self.calls.get_mut(&call) {
+            state.setup = Setup::of(method, params);
+        }
+        if !self.is_ready() {
+            self.hold(now, call);
+        }
         Ok(call)
     }
 
@@ -158,10 +168,10 @@ impl Connection {
     /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
     /// call ended, because its own exchange failed. Forgetting the handshake closes the connection.
     pub fn forget(&mut self, call: CallId) {
-        if let Some(state) = self.remove_call(call)
-            && state.kind == CallKind::Initialize
-        {
-            self.handle_closed();
+        match self.remove_call(call) {
+            Some(state) if state.kind == CallKind::Initialize => self.handle_closed(),
+            Some(_) => self.carrier_left(call),
+            None => {}
         }
     }
 
@@ -170,13 +180,17 @@ impl Connection {
     /// Returns whether the call is still open. A request whose call has ended must not be sent any more: nobody would
     /// wait for its answer, and the server would never be told that it was given up.
     pub fn handle_dispatched(&mut self, call: CallId) -> bool {
+        let call = self.sent_for(call);
         let Some(state) = self.calls.get_mut(&call) else { return false };
         state.dispatched = true;
         true
     }
 
     /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
-    pub fn handle_initialized_delivered(&mut self) {
+    pub fn handle_initialized_delivered(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Renewing(_)) {
+            return self.finish_renewal(now);
+        }
         if !matches!(self.phase, Phase::Confirming { .. }) {
             return;
         }
@@ -273,6 +287,14 @@ impl Connection {
         self.server_requests.len()
     }
 
+    /// As [`ready`](Self::ready), and a session that is being renewed counts: what is asked meanwhile waits for it.
+    fn usable(&self) -> Result<&ServerFacts, Misuse> {
+        match &self.phase {
+            Phase::Renewing(_) | Phase::Lost { .. } => self.phase.server().ok_or(Misuse::NotReady),
+            _ => self.ready(),
+        }
+    }
+
     fn ready(&self) -> Result<&ServerFacts, Misuse> {
         match &self.phase {
             Phase::Ready { server } => Ok(server),
@@ -281,7 +303,7 @@ impl Connection {
         }
     }
 
-    fn next_call_id(&mut self) -> CallId {
+    pub(crate) fn next_call_id(&mut self) -> CallId {
         let call = CallId(self.next_call);
         self.next_call += 1;
         call
@@ -300,7 +322,7 @@ impl Connection {
         let Ok(wire_id) = self.wire.insert(call) else {
             return Err(Misuse::TooManyCalls { limit: self.wire.capacity() });
         };
-        let state = CallState::new(kind, wire_id.clone(), now, options);
+        let mut state = CallState::new(kind, wire_id.clone(), now, options);
         let params = Params {
             rest: params,
             meta: options.meta.as_ref(),
@@ -310,11 +332,17 @@ impl Connection {
             self.wire.remove(&wire_id);
             return Err(refused);
         }
+        let message = self.take_message();
+        state.message = message.clone();
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
-        let establishes_session = kind == CallKind::Initialize;
-        let resumable = !establishes_session;
-        self.queue(TransmitKind::Request { id: wire_id, establishes_session, resumable }, Some(call));
+        // What is asked while the session is renewed goes out with what is held.
+        if kind.is_handshake() || self.is_ready() {
+            let establishes_session = kind.is_handshake();
+            let kind =
+                TransmitKind::Request { id: wire_id, establishes_session, resumable: !establishes_session };
+            self.queue_message(message, kind, Some(call));
+        }
         Ok(())
     }
 
@@ -331,14 +359,30 @@ impl Connection {
 
     /// Queues the message that lies in the scratch buffer.
     pub(crate) fn queue(&mut self, kind: TransmitKind, owner: Option<CallId>) {
-        let message = if self.scratch.len() <= MAX_KEPT_SCRATCH {
+        let message = self.take_message();
+        self.queue_message(message, kind, owner);
+    }
+
+    /// The message that lies in the scratch buffer.
+    fn take_message(&mut self) -> Bytes {
+        if self.scratch.len() <= MAX_KEPT_SCRATCH {
             Bytes::copy_from_slice(&self.scratch)
         } else {
             // Cheaper than copying, and one large message does not stay in memory for good.
             Bytes::from(std::mem::take(&mut self.scratch))
-        };
+        }
+    }
+
+    pub(crate) fn queue_message(&mut self, message: Bytes, kind: TransmitKind, owner: Option<CallId>) {
         let protocol_version = self.phase.server().map(|server| server.protocol_version);
         self.transmits.push_back(Transmit { message, kind, owner, protocol_version });
+    }
+
+    /// Lets the driver of another call send what is queued for this one.
+    pub(crate) fn give_transmits(&mut self, from: CallId, to: CallId) {
+        for transmit in self.transmits.iter_mut().filter(|transmit| transmit.owner == Some(from)) {
+            transmit.owner = Some(to);
+        }
     }
 
     pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
@@ -390,10 +434,26 @@ impl Connection {
 
     /// Reports the end of a call that is out of the tables already. A handshake that fails closes the connection.
     pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
-        let closes = state.kind == CallKind::Initialize && outcome.is_err();
-        self.events.push_back(Event::CallEnded { call, outcome });
-        if closes {
-            self.handle_closed();
+        match state.kind {
+            CallKind::Ordinary => {
+                self.events.push_back(Event::CallEnded { call, outcome });
+                self.carrier_left(call);
+            }
+            CallKind::Initialize => {
+                let failed = outcome.is_err();
+                self.events.push_back(Event::CallEnded { call, outcome });
+                if failed {
+                    self.handle_closed();
+                }
+            }
+            CallKind::Renew => {
+                if let Err(error) = outcome
+                    && !self.is_closed()
+                {
+                    self.fail_renewal(&error);
+                }
+            }
+            CallKind::Restore => self.end_restore(&outcome),
         }
     }
 
@@ -407,10 +467,7 @@ impl Connection {
     /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
     fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
         // A request that never left must not be mentioned, and `initialize` must never be cancelled.
-        if !state.dispatched
-            || state.kind == CallKind::Initialize
-            || !matches!(self.phase, Phase::Ready { .. })
-        {
+        if !state.dispatched || state.kind.is_handshake() || !matches!(self.phase, Phase::Ready { .. }) {
             return;
         }
         if envelope::cancelled(&mut self.scratch, &state.wire_id, reason).is_ok() {

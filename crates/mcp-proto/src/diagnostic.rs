@@ -55,6 +55,10 @@ pub enum DiagnosticKind {
     ServerRequestLimit,
     /// A question of the server timed out and was answered for the user.
     ServerRequestTimeout,
+    /// The server lost the session, and a new one could not be opened; the connection is closed.
+    SessionNotRenewed,
+    /// What the application had set up (log level, a subscription) was refused in a new session.
+    SetupNotRestored,
     /// A list went on for more pages than allowed; it was cut there.
     TooManyPages,
     /// A JSON array where the negotiated revision has no batches.
@@ -84,6 +88,8 @@ impl DiagnosticKind {
             Self::ServerRequestAnswerInvalid => "server_request_answer_invalid",
             Self::ServerRequestLimit => "server_request_limit",
             Self::ServerRequestTimeout => "server_request_timeout",
+            Self::SessionNotRenewed => "session_not_renewed",
+            Self::SetupNotRestored => "setup_not_restored",
             Self::TooManyPages => "too_many_pages",
             Self::UnexpectedBatch => "unexpected_batch",
             Self::UnknownResponse => "unknown_response",

@@ -51,6 +51,9 @@ pub enum Event {
         /// The resource's URI, as the server wrote it.
         uri: String,
     },
+    /// The server had lost the session and a new one is open. What the old one knew (cursors, subscriptions of the
+    /// application's own making) is gone; log level and subscriptions made through this connection are asked for again.
+    SessionRenewed,
     /// The server asks something that the application must answer with
     /// [`Connection::answer`](crate::Connection::answer).
     ServerRequest(ServerRequest),

@@ -126,10 +126,17 @@ impl Connection {
 
     fn handle_response(&mut self, response: Response<'_>) {
         let Some(call) = self.take_answered(&response.id) else { return };
-        let Some(state) = self.remove_call(call) else { return };
+        let Some(mut state) = self.remove_call(call) else { return };
         let outcome = match state.kind {
-            CallKind::Ordinary => Ok(response.result.to_owned()),
+            CallKind::Ordinary => {
+                if let Some(setup) = state.setup.take() {
+                    self.desired.apply(setup);
+                }
+                Ok(response.result.to_owned())
+            }
             CallKind::Initialize => self.handle_initialize_result(call, response.result),
+            CallKind::Renew => return self.handle_renewal_result(response.result),
+            CallKind::Restore => return,
         };
         self.end_call(call, &state, outcome);
     }
@@ -155,6 +162,9 @@ impl Connection {
         let Some(state) = self.remove_call(call) else { return };
         if state.kind == CallKind::Initialize && self.renegotiate(now, call, &state, &error) {
             return;
+        }
+        if state.kind == CallKind::Renew {
+            return self.handle_renewal_refused(&error);
         }
         self.end_call(call, &state, Err(CallError::Rpc(error)));
     }

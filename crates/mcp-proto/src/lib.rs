@@ -28,7 +28,7 @@
 //! assert!(matches!(connection.poll_event(), Some(Event::CallEnded { outcome: Ok(_), .. })));
 //! let initialized = connection.poll_transmit().expect("the handshake goes on");
 //! // ... once `initialized.message` is delivered:
-//! connection.handle_initialized_delivered();
+//! connection.handle_initialized_delivered(now);
 //! assert!(matches!(connection.poll_event(), Some(Event::Ready)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -46,6 +46,7 @@ mod gate;
 mod incoming;
 mod lifecycle;
 mod phase;
+mod renewal;
 mod server_requests;
 #[cfg(test)]
 mod tests;

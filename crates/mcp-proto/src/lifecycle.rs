@@ -23,6 +23,16 @@ impl Connection {
         call: CallId,
         version: ProtocolVersion,
     ) -> Result<(), Misuse> {
+        self.send_handshake(now, call, version, CallKind::Initialize)
+    }
+
+    pub(crate) fn send_handshake(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        version: ProtocolVersion,
+        kind: CallKind,
+    ) -> Result<(), Misuse> {
         // The type cuts capabilities and names to what the revision defines.
         let params = InitializeRequestParams::new(
             version,
@@ -31,7 +41,7 @@ impl Connection {
         );
         let params = RawJson::from_serialize(&params).map_err(|_| Misuse::Unserializable)?;
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
-        self.send_request(now, call, "initialize", Some(&params), CallKind::Initialize, &options)
+        self.send_request(now, call, "initialize", Some(&params), kind, &options)
     }
 
     /// The server accepted `initialize`.
@@ -94,7 +104,7 @@ fn version_offered_by_refusal(error: &ErrorObject) -> Option<ProtocolVersion> {
 }
 
 /// Reads an `InitializeResult` leniently: only the revision decides whether there is a connection.
-fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> {
+pub(crate) fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Raw<'a> {

@@ -14,12 +14,26 @@
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, ServerCapabilities};
 
+use crate::renewal::Renewal;
+
 #[derive(Debug)]
 pub(crate) enum Phase {
     Idle,
-    Initializing { renegotiated: bool },
-    Confirming { server: Box<ServerFacts> },
-    Ready { server: Box<ServerFacts> },
+    Initializing {
+        renegotiated: bool,
+    },
+    Confirming {
+        server: Box<ServerFacts>,
+    },
+    Ready {
+        server: Box<ServerFacts>,
+    },
+    /// The server lost the session, and a call makes a new one; see `renewal`.
+    Renewing(Box<Renewal>),
+    /// The server lost the session, and the next call makes a new one.
+    Lost {
+        server: Box<ServerFacts>,
+    },
     Closed,
 }
 
@@ -47,13 +61,16 @@ impl Phase {
             Self::Initializing { .. } => "initializing",
             Self::Confirming { .. } => "confirming",
             Self::Ready { .. } => "ready",
+            Self::Renewing(_) => "renewing",
+            Self::Lost { .. } => "lost",
             Self::Closed => "closed",
         }
     }
 
     pub(crate) fn server(&self) -> Option<&ServerFacts> {
         match self {
-            Self::Confirming { server } | Self::Ready { server } => Some(server),
+            Self::Confirming { server } | Self::Ready { server } | Self::Lost { server } => Some(server),
+            Self::Renewing(renewal) => Some(&renewal.server),
             Self::Idle | Self::Initializing { .. } | Self::Closed => None,
         }
     }

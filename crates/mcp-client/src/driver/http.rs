@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcp_proto::{Origin, Transmit, TransmitKind};
+use mcp_proto::{CallId, Origin, Transmit, TransmitKind};
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
@@ -45,7 +45,7 @@ impl HttpLink {
         };
         let mut exchange = match posted {
             Ok(exchange) => exchange,
-            Err(error) => return call.failed(error),
+            Err(error) => return refused(call, error),
         };
         loop {
             tokio::select! {
@@ -53,7 +53,7 @@ impl HttpLink {
                 received = exchange.next() => match received {
                     Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
                     Ok(None) => return Ok(()),
-                    Err(error) => return call.failed(error),
+                    Err(error) => return refused(call, error),
                 },
                 () = call.stirred() => {}
             }
@@ -80,9 +80,11 @@ impl HttpLink {
         let driver = Arc::downgrade(driver);
         tokio::spawn(async move {
             let Ok(_place) = background.acquire().await else { return };
-            if let Err(error) = deliver(&connection, transmit).await
-                && driver.strong_count() > 0
-            {
+            let posted = match transmit.owner {
+                Some(call) => converse(&connection, transmit, &driver, call).await,
+                None => deliver(&connection, transmit).await,
+            };
+            if let Err(error) = posted {
                 tracing::debug!(%error, "a message was not accepted by the server");
             }
         });
@@ -116,14 +118,32 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
 }
 
 async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: oneshot::Sender<()>) {
+    let mut opened = Some(opened);
+    loop {
+        read_session_stream(&driver, &connection, &mut opened).await;
+        // Whatever ended it: a new session has a stream of its own.
+        drop(opened.take());
+        let Some(driver) = driver.upgrade() else { return };
+        driver.renewed().await;
+    }
+}
+
+/// Reads the standing stream of one session to its end.
+async fn read_session_stream(
+    driver: &Weak<Driver>,
+    connection: &HttpConnection,
+    opened: &mut Option<oneshot::Sender<()>>,
+) {
     let Some(head) = driver.upgrade().map(|driver| driver.head()) else { return };
     let mut stream = match connection.open_stream(head).await {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
         Err(error) => return tracing::debug!(%error, "the server's standing stream could not be opened"),
     };
-    // Nobody waits any more if that took too long.
-    let _ = opened.send(());
+    if let Some(opened) = opened.take() {
+        // Nobody waits any more if that took too long.
+        let _ = opened.send(());
+    }
     loop {
         let received = stream.next().await;
         let Some(driver) = driver.upgrade() else { return };
@@ -135,6 +155,29 @@ async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: o
         }
         driver.background_room().await;
     }
+}
+
+/// Posts a request of the core's own, for which no task of a caller waits, and hands over what comes back.
+async fn converse(
+    connection: &HttpConnection,
+    transmit: Transmit,
+    driver: &Weak<Driver>,
+    call: CallId,
+) -> Result<(), mcp_transport::Error> {
+    let mut exchange = connection.post(post(transmit)).await?;
+    while let Some(received) = exchange.next().await? {
+        let Some(driver) = driver.upgrade() else { break };
+        driver.handle(Origin::Exchange(call), received);
+    }
+    Ok(())
+}
+
+/// The exchange of a call failed. One that the server refused because it lost the session goes on in a new one.
+fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
+    if error.kind() == mcp_transport::ErrorKind::SessionLost && call.lost_session() {
+        return Ok(());
+    }
+    call.failed(error)
 }
 
 async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), mcp_transport::Error> {

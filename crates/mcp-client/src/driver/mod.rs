@@ -21,11 +21,11 @@ use std::time::Instant;
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit,
+    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit, TransmitKind,
 };
 use mcp_transport::Received;
 use mcp_transport::stdio::LineReceiver;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 
 use crate::elicitation::ErasedHandler;
@@ -52,6 +52,8 @@ pub(crate) struct Driver {
     state: Mutex<State>,
     link: Link,
     listeners: Listeners,
+    /// Tells the reader of the standing stream that there is a new session.
+    renewals: Notify,
     /// What the application connected to, for handlers.
     server: String,
 }
@@ -93,13 +95,14 @@ struct Outbox {
     questions: Vec<mcp_proto::ServerRequest>,
     events: Vec<ClientEvent>,
     wakers: Vec<Waker>,
+    renewed: bool,
     withdrawn: Vec<AbortHandle>,
 }
 
 impl Driver {
     pub(crate) fn new(core: Connection, link: Link, server: String, listeners: Listeners) -> Arc<Self> {
         let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
-        Arc::new(Self { state: Mutex::new(state), link, listeners, server })
+        Arc::new(Self { state: Mutex::new(state), link, listeners, renewals: Notify::new(), server })
     }
 
     pub(crate) fn link(&self) -> &Link {
@@ -163,6 +166,14 @@ impl Driver {
         for event in outbox.events {
             self.emit(event);
         }
+        if outbox.renewed {
+            self.renewals.notify_one();
+        }
+    }
+
+    /// Waits until the server has lost the session and a new one is open.
+    async fn renewed(&self) {
+        self.renewals.notified().await;
     }
 
     fn send_in_background(self: &Arc<Self>, transmit: Transmit) {
@@ -232,13 +243,19 @@ impl Driver {
         let call = self.open(Connection::start)?;
         let (_, left) = self.drive(call, None).await?;
         for transmit in left {
-            match &self.link {
-                Link::Http(link) => link.deliver(transmit).await?,
-                Link::Line(link) => link.deliver(transmit).await?,
-            }
+            self.deliver(transmit).await?;
         }
-        self.with(|core, _| core.handle_initialized_delivered());
         self.server_facts().ok_or_else(|| self.closed_error(false))
+    }
+
+    /// Sends a notification that ends a handshake and waits until it is delivered: only then may anything else go out.
+    async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), Error> {
+        match &self.link {
+            Link::Http(link) => link.deliver(transmit).await?,
+            Link::Line(link) => link.deliver(transmit).await?,
+        }
+        self.with(|core, now| core.handle_initialized_delivered(now));
+        Ok(())
     }
 
     /// Opens a call and its slot in one step, so that no answer can find the one without the other.
@@ -266,7 +283,7 @@ impl Driver {
 
     /// Does the steps of a call until it ends. Returns what is left to send for it beside the result.
     async fn drive(
-        &self,
+        self: &Arc<Self>,
         call: OpenCall,
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(RawJson, Vec<Transmit>), Error> {
@@ -276,6 +293,9 @@ impl Driver {
                     if let Some(listener) = &mut on_progress {
                         listener(progress);
                     }
+                }
+                Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
+                    self.deliver(transmit).await?;
                 }
                 Step::Send(transmit) => match &self.link {
                     Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
@@ -348,6 +368,10 @@ impl State {
             Event::Log(message) => outbox.events.push(ClientEvent::Log(message)),
             Event::OtherNotification { method, params } => {
                 outbox.events.push(ClientEvent::OtherNotification { method, params });
+            }
+            Event::SessionRenewed => {
+                outbox.renewed = true;
+                outbox.events.push(ClientEvent::SessionRenewed);
             }
             Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
             // `Ready` is what the handshake returns; kinds that a newer core may add have no listener here yet.

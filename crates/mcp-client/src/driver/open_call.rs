@@ -112,13 +112,17 @@ impl OpenCall {
 
     /// The transport failed this call alone. If the core knows its outcome already, that one stands.
     pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
-        let mut state = self.driver.lock();
-        let State { core, .. } = &mut *state;
-        if !core.is_open(self.id) {
-            return Ok(());
-        }
-        core.forget(self.id);
-        Err(Error::transport_failed(error))
+        let failed = self.driver.with(|core, _| {
+            let open = core.is_open(self.id);
+            core.forget(self.id);
+            open
+        });
+        if failed { Err(Error::transport_failed(error)) } else { Ok(()) }
+    }
+
+    /// The server no longer knows the session. Whether the call goes on in a new one.
+    pub(super) fn lost_session(&self) -> bool {
+        self.driver.with(|core, now| core.handle_session_lost(now, self.id))
     }
 
     /// What was to be sent for this call after its end (`notifications/initialized`).

@@ -60,7 +60,7 @@ fn every_later_command_is_refused() {
     assert_eq!(session.core.answer(request, answer), Err(Misuse::StaleRequest));
     session.core.cancel(call, None);
     session.core.forget(call);
-    session.core.handle_initialized_delivered();
+    session.core.handle_initialized_delivered(session.now);
     assert!(!session.core.handle_dispatched(call));
     session.seconds(100_000);
     assert!(session.sent().is_empty() && session.events().is_empty());
@@ -90,7 +90,7 @@ fn a_loss_while_initialized_is_under_way_closes() {
     session.initialize();
     session.accept("2025-11-25", "{}");
     session.core.handle_closed();
-    session.core.handle_initialized_delivered();
+    session.core.handle_initialized_delivered(session.now);
     assert!(session.core.is_closed());
     session.events.retain(|event| matches!(event, Event::Ready));
     assert!(session.events.is_empty());

@@ -146,7 +146,7 @@ impl Model {
                 }
             }
             Step::Close => self.core.handle_closed(),
-            Step::Delivered => self.core.handle_initialized_delivered(),
+            Step::Delivered => self.core.handle_initialized_delivered(self.now),
             Step::Forget { call } => {
                 if let Some(&call) = self.calls.get(call)
                     && self.core.is_open(call)

@@ -83,7 +83,7 @@ fn every_older_revision_is_accepted_and_spoken_from_then_on() {
         let call = session.initialize();
         session.accept(version.as_str(), "{}");
         assert!(session.outcome(call).is_ok());
-        session.core.handle_initialized_delivered();
+        session.core.handle_initialized_delivered(session.now);
         let server = session.core.server().expect("the handshake is complete");
         assert_eq!(server.protocol_version, version);
         session.drain();
@@ -113,9 +113,9 @@ fn initialized_is_delivered_before_anything_else_goes_out() {
     assert_eq!(session.core.notify("vendor/note", None), Err(Misuse::NotReady));
     assert!(!session.core.is_ready() && session.sent().is_empty() && session.events().is_empty());
 
-    session.core.handle_initialized_delivered();
+    session.core.handle_initialized_delivered(session.now);
     assert!(matches!(session.only_event(), Event::Ready));
-    session.core.handle_initialized_delivered();
+    session.core.handle_initialized_delivered(session.now);
     assert!(session.events().is_empty(), "once");
     assert!(session.try_call("ping").is_ok());
 }
@@ -150,7 +150,7 @@ fn ping_and_log_are_served_in_every_state_of_the_handshake() {
     check(&mut session);
     session.peer(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#);
     check(&mut session);
-    session.core.handle_initialized_delivered();
+    session.core.handle_initialized_delivered(session.now);
     check(&mut session);
 }
 
@@ -222,7 +222,7 @@ fn roots_that_change_during_the_handshake_are_announced_after_it() {
         }
         session.drain();
         session.sent.clear();
-        session.core.handle_initialized_delivered();
+        session.core.handle_initialized_delivered(session.now);
         let methods: Vec<Value> = session.sent().into_iter().map(|sent| sent["method"].clone()).collect();
         assert_eq!(methods, announced);
     };

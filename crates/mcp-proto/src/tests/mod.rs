@@ -13,6 +13,7 @@ mod lifecycle;
 mod messages;
 mod progress;
 mod refusals;
+mod renewal;
 mod secrets;
 mod server_requests;
 
@@ -69,7 +70,7 @@ impl Session {
         let mut session = Self::new(config);
         session.initialize();
         session.accept(version, capabilities);
-        session.core.handle_initialized_delivered();
+        session.core.handle_initialized_delivered(session.now);
         session.drain();
         assert!(session.core.is_ready());
         session.sent.clear();

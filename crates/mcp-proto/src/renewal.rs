@@ -1,0 +1,270 @@
+//! A new session for a server that lost the old one (Streamable HTTP, "Session Management": 404 to a request with a
+//! session id).
+//!
+//! ```text
+//!            a call meets 404                     result                     `initialized` delivered
+//!   Ready ──────────────────────> Initializing ──────────> Confirming ────────────────────────────────> Ready
+//!     ▲                              │  ▲  │                    │                        held calls are sent
+//!     │                              │  └──┘ carrier gone,      │
+//!     │                              │       others wait        │
+//!     └── next call <── Lost <───────┴── carrier gone, nobody waits
+//!                                    │
+//!                                    └── refused, foreign revision, too many attempts ──> Closed
+//! ```
+//!
+//! However many calls meet the loss at once there is one new handshake. The call that met it first, the *carrier*,
+//! lends its driver: the handshake's messages are transmits of that call. The server did not process what it refused
+//! with 404, so each refused call is sent again, once. Calls that are made meanwhile are held. What the application had
+//! set up in the old session (log level, subscriptions) is asked for again.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
+use mcp_model::{ProtocolVersion, methods};
+use serde::Deserialize;
+
+use crate::call::{CallId, CallKind, CallOptions};
+use crate::connection::{Connection, Timer};
+use crate::diagnostic::DiagnosticKind;
+use crate::error::CallError;
+use crate::event::{EndReason, Event};
+use crate::lifecycle;
+use crate::phase::{Phase, ServerFacts};
+use crate::transmit::TransmitKind;
+
+/// Handshakes tried for one loss before the connection counts as closed. More than one, because a carrier may be
+/// cancelled or time out in the middle; few, because a server that keeps failing must not be asked for ever.
+const MAX_ATTEMPTS: u8 = 3;
+
+/// A handshake for a new session under way.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    /// What the old session knew of the server; the new result replaces it.
+    pub(crate) server: Box<ServerFacts>,
+    /// The call that lends its driver.
+    carrier: CallId,
+    /// The handshake itself, an internal call.
+    handshake: CallId,
+    /// Whether the server has answered, and only `initialized` is still on its way.
+    confirming: bool,
+    /// Calls to send when it is over, the carrier among them, in the order of asking.
+    held: Vec<CallId>,
+    attempts: u8,
+    /// When the loss was met: all attempts together have the time of one handshake.
+    began: Instant,
+}
+
+/// What the application set up in a session, to set up in the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Desired {
+    logging: Option<RawJson>,
+    /// Params of `resources/subscribe` by URI.
+    subscriptions: BTreeMap<String, RawJson>,
+}
+
+/// What a successful call changes in [`Desired`].
+#[derive(Debug)]
+pub(crate) enum Setup {
+    Logging(RawJson),
+    Subscribe(String, RawJson),
+    Unsubscribe(String),
+}
+
+impl Setup {
+    pub(crate) fn of(method: &str, params: Option<&RawJson>) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Subscription {
+            uri: String,
+        }
+        let uri = |params: &RawJson| params.parse::<Subscription>().ok().map(|subscription| subscription.uri);
+        match method {
+            methods::LOGGING_SET_LEVEL => Some(Self::Logging(params?.clone())),
+            methods::RESOURCES_SUBSCRIBE => Some(Self::Subscribe(uri(params?)?, params?.clone())),
+            methods::RESOURCES_UNSUBSCRIBE => Some(Self::Unsubscribe(uri(params?)?)),
+            _ => None,
+        }
+    }
+}
+
+impl Desired {
+    pub(crate) fn apply(&mut self, setup: Setup) {
+        match setup {
+            Setup::Logging(params) => self.logging = Some(params),
+            Setup::Subscribe(uri, params) => drop(self.subscriptions.insert(uri, params)),
+            Setup::Unsubscribe(uri) => drop(self.subscriptions.remove(&uri)),
+        }
+    }
+
+    fn requests(&self) -> Vec<(&'static str, RawJson)> {
+        let logging = self.logging.iter().map(|params| (methods::LOGGING_SET_LEVEL, params.clone()));
+        let subscriptions =
+            self.subscriptions.values().map(|params| (methods::RESOURCES_SUBSCRIBE, params.clone()));
+        logging.chain(subscriptions).collect()
+    }
+}
+
+impl Connection {
+    /// The server refused the request of this call because it no longer knows the session, and so did not process it.
+    ///
+    /// Returns whether the call goes on: a new session is opened and the request is sent again. `false` for a call that
+    /// is over, that met this before, or where there is no session to renew; then the driver fails it.
+    pub fn handle_session_lost(&mut self, now: Instant, call: CallId) -> bool {
+        let Some(state) = self.calls.get_mut(&call) else { return false };
+        if state.resent || state.kind != CallKind::Ordinary {
+            return false;
+        }
+        match &mut self.phase {
+            Phase::Renewing(renewal) => {
+                if !renewal.held.contains(&call) {
+                    renewal.held.push(call);
+                }
+            }
+            Phase::Ready { .. } | Phase::Lost { .. } => {}
+            _ => return false,
+        }
+        state.resent = true;
+        state.dispatched = false;
+        if matches!(self.phase, Phase::Renewing(_)) {
+            return true;
+        }
+        // What the old session asked died with it, and an answer would reach the wrong one.
+        for request in self.server_requests.drain() {
+            self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
+        }
+        self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));
+        self.renew(now, call, vec![call], 0)
+    }
+
+    /// A call that is made while there is no session: it waits for the next one, and makes it if nobody else does.
+    pub(crate) fn hold(&mut self, now: Instant, call: CallId) {
+        match &mut self.phase {
+            Phase::Renewing(renewal) => renewal.held.push(call),
+            _ => drop(self.renew(now, call, vec![call], 0)),
+        }
+    }
+
+    /// Begins a handshake in the name of `carrier`.
+    fn renew(&mut self, began: Instant, carrier: CallId, held: Vec<CallId>, attempts: u8) -> bool {
+        let server = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Ready { server } | Phase::Lost { server } => server,
+            Phase::Renewing(renewal) => renewal.server,
+            other => {
+                self.phase = other;
+                return false;
+            }
+        };
+        let handshake = self.next_call_id();
+        self.phase = Phase::Renewing(Box::new(Renewal {
+            server,
+            carrier,
+            handshake,
+            confirming: false,
+            held,
+            attempts: attempts.saturating_add(1),
+            began,
+        }));
+        if attempts >= MAX_ATTEMPTS
+            || self.send_handshake(began, handshake, ProtocolVersion::LATEST_LEGACY, CallKind::Renew).is_err()
+        {
+            self.diagnose(
+                DiagnosticKind::SessionNotRenewed,
+                "the server lost the session and opens no new one",
+            );
+            self.handle_closed();
+            return false;
+        }
+        self.give_transmits(handshake, carrier);
+        true
+    }
+
+    /// The server answered the handshake of a new session.
+    pub(crate) fn handle_renewal_result(&mut self, result: RawRef<'_>) {
+        let read = lifecycle::read_result(result);
+        match (read, &mut self.phase) {
+            (Ok(server), Phase::Renewing(renewal)) => {
+                *renewal.server = server;
+                renewal.confirming = true;
+                let carrier = renewal.carrier;
+                if self.queue_notification(methods::NOTIFICATIONS_INITIALIZED, None, Some(carrier)).is_err() {
+                    self.handle_closed();
+                }
+            }
+            (Ok(_), _) => {}
+            (Err(error), _) => self.fail_renewal(&error),
+        }
+    }
+
+    pub(crate) fn handle_renewal_refused(&mut self, error: &ErrorObject) {
+        self.fail_renewal(&CallError::Rpc(error.clone()));
+    }
+
+    pub(crate) fn fail_renewal(&mut self, error: &CallError) {
+        self.diagnose(DiagnosticKind::SessionNotRenewed, error.to_string());
+        self.handle_closed();
+    }
+
+    /// `initialized` of the new session was delivered: what was held goes out, what was set up is set up again.
+    pub(crate) fn finish_renewal(&mut self, now: Instant) {
+        let renewal = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Renewing(renewal) if renewal.confirming => renewal,
+            other => return self.phase = other,
+        };
+        self.phase = Phase::Ready { server: renewal.server };
+        self.push_event(Event::SessionRenewed);
+        for (method, params) in self.desired.requests() {
+            let call = self.next_call_id();
+            let options = CallOptions::default();
+            let sent = self.send_request(now, call, method, Some(&params), CallKind::Restore, &options);
+            if sent.is_err() {
+                self.diagnose(DiagnosticKind::SetupNotRestored, method);
+            }
+        }
+        for call in renewal.held {
+            self.send_held(call);
+        }
+    }
+
+    fn send_held(&mut self, call: CallId) {
+        let Some(state) = self.calls.get(&call) else { return };
+        let kind =
+            TransmitKind::Request { id: state.wire_id.clone(), establishes_session: false, resumable: true };
+        let message = state.message.clone();
+        self.queue_message(message, kind, Some(call));
+    }
+
+    /// A call left the tables: if it carried a renewal, another one must, or nobody does.
+    pub(crate) fn carrier_left(&mut self, call: CallId) {
+        let Phase::Renewing(renewal) = &mut self.phase else { return };
+        renewal.held.retain(|held| *held != call);
+        if renewal.carrier != call {
+            return;
+        }
+        let (handshake, attempts, began) = (renewal.handshake, renewal.attempts, renewal.began);
+        let held = std::mem::take(&mut renewal.held);
+        drop(self.remove_call(handshake));
+        match held.first().copied() {
+            Some(next) => drop(self.renew(began, next, held, attempts)),
+            None => {
+                if let Phase::Renewing(renewal) = std::mem::replace(&mut self.phase, Phase::Closed) {
+                    self.phase = Phase::Lost { server: renewal.server };
+                }
+            }
+        }
+    }
+
+    /// Who is meant by the driver of `call` when it sends a handshake in that call's name.
+    pub(crate) fn sent_for(&self, call: CallId) -> CallId {
+        match &self.phase {
+            Phase::Renewing(renewal) if renewal.carrier == call => renewal.handshake,
+            _ => call,
+        }
+    }
+
+    /// What a restoring call came to. Nobody waits for it; a refusal is worth a word.
+    pub(crate) fn end_restore(&mut self, outcome: &Result<RawJson, CallError>) {
+        if let Err(error) = outcome {
+            self.diagnose(DiagnosticKind::SetupNotRestored, error.to_string());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A session that the server lost is renewed once, and what was refused is sent again (Streamable HTTP).
+
+use super::*;
+
+/// Two calls that left, in a session that has set up a log level and a subscription.
+fn session() -> (Session, CallId, CallId) {
+    let mut session = Session::ready();
+    for (method, params) in [
+        ("logging/setLevel", json!({"level": "info"})),
+        ("resources/subscribe", json!({"uri": "a:1"})),
+        ("resources/subscribe", json!({"uri": "a:2"})),
+        ("resources/unsubscribe", json!({"uri": "a:1"})),
+    ] {
+        let call = session.core.call(session.now, method, Some(&raw(&params)), &CallOptions::default());
+        session.drain();
+        let id = session.last_request_id();
+        session.peer(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+        assert!(!session.core.is_open(call.unwrap()));
+    }
+    let one = call(&mut session, "one");
+    let two = call(&mut session, "two");
+    session.sent.clear();
+    session.events.clear();
+    (session, one, two)
+}
+
+fn call(session: &mut Session, name: &str) -> CallId {
+    let params = raw(&json!({ "name": name }));
+    let call = session.core.call(session.now, "tools/call", Some(&params), &CallOptions::default()).unwrap();
+    session.drain();
+    call
+}
+
+/// Method, name of the tool if there is one, and owner of what was sent since the last look.
+fn sent(session: &mut Session) -> Vec<(String, Option<CallId>)> {
+    session.drain();
+    let taken = std::mem::take(&mut session.sent);
+    let shown = taken.into_iter().map(|transmit| {
+        let message: Value = serde_json::from_slice(&transmit.message).unwrap();
+        let method = message["method"].as_str().unwrap_or("response");
+        let name = message["params"]["name"].as_str().or(message["params"]["uri"].as_str());
+        (name.map_or_else(|| method.to_owned(), |name| format!("{method} {name}")), transmit.owner)
+    });
+    shown.collect()
+}
+
+fn lose(session: &mut Session, call: CallId) -> bool {
+    let goes_on = session.core.handle_session_lost(session.now, call);
+    session.drain();
+    goes_on
+}
+
+fn delivered(session: &mut Session) {
+    session.core.handle_initialized_delivered(session.now);
+    session.drain();
+}
+
+/// protocol:H-14, seed:E10
+#[test]
+fn one_handshake_serves_all_who_met_the_loss_and_each_is_sent_again_once() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one) && lose(&mut session, two));
+    let handshake = session.last_request_id();
+    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(one))]);
+    // A call that is made meanwhile waits.
+    let three = call(&mut session, "three");
+    assert_eq!(sent(&mut session), []);
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-06-18","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    assert_eq!(sent(&mut session), [("notifications/initialized".to_owned(), Some(one))]);
+    delivered(&mut session);
+    let sent = sent(&mut session);
+    let own: Vec<_> = sent.iter().filter(|(what, _)| what.starts_with("tools")).cloned().collect();
+    let expect = |name: &str, call| (format!("tools/call {name}"), Some(call));
+    assert_eq!(own, [expect("one", one), expect("two", two), expect("three", three)]);
+    // protocol:H-14: what the application had set up is set up again, as it was at the end.
+    let restored: Vec<_> = sent.iter().map(|(what, _)| what.as_str()).take(2).collect();
+    assert_eq!(restored, ["logging/setLevel", "resources/subscribe a:2"]);
+    assert!(session.events.iter().any(|event| matches!(event, Event::SessionRenewed)));
+    assert_eq!(session.core.server().unwrap().protocol_version.as_str(), "2025-06-18");
+    // No storm: the same call does not go through this a second time.
+    assert!(!lose(&mut session, one));
+    assert!(session.core.is_open(two) && session.core.is_ready());
+}
+
+/// protocol:H-14: whoever carried the handshake may go; another one who waits takes it over.
+#[test]
+fn the_handshake_outlives_the_call_that_began_it() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one) && lose(&mut session, two));
+    sent(&mut session);
+    session.core.cancel(one, None);
+    let handshake = session.sent.len();
+    assert_eq!(handshake, 0);
+    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(two))]);
+    assert!(session.core.is_open(two));
+}
+
+#[test]
+fn with_nobody_left_the_next_call_makes_the_new_session() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one));
+    session.core.forget(one);
+    session.core.cancel(two, None);
+    sent(&mut session);
+    let three = call(&mut session, "three");
+    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(three))]);
+}
+
+#[test]
+fn a_handshake_that_fails_ends_every_call_and_the_connection() {
+    let refusals = [
+        r#""error":{"code":-32603,"message":"no"}"#,
+        r#""result":{"protocolVersion":"1999-01-01","capabilities":{}}"#,
+    ];
+    for refusal in refusals {
+        let (mut session, one, two) = session();
+        assert!(lose(&mut session, one));
+        let handshake = session.last_request_id();
+        session.peer(&format!(r#"{{"jsonrpc":"2.0","id":{handshake},{refusal}}}"#));
+        assert!(session.core.is_closed());
+        assert!(!session.core.is_open(one) && !session.core.is_open(two));
+        assert_eq!(session.core.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn a_silent_server_ends_the_renewal_with_the_time_of_one_handshake() {
+    let config = Config { initialize_timeout: Duration::from_secs(10), ..config() };
+    let mut session = Session::ready_with(config, "2025-11-25", ALL_CAPABILITIES);
+    let one = call(&mut session, "one");
+    assert!(lose(&mut session, one));
+    session.now += Duration::from_secs(10);
+    session.core.handle_timeout(session.now);
+    session.drain();
+    assert!(session.core.is_closed() && !session.core.is_open(one));
+}
+
+#[test]
+fn carriers_that_keep_leaving_do_not_make_a_server_shake_hands_for_ever() {
+    let (mut session, one, _) = session();
+    let more: Vec<_> = (0..10).map(|n| call(&mut session, &n.to_string())).collect();
+    sent(&mut session);
+    assert!(lose(&mut session, one));
+    for &call in &more {
+        lose(&mut session, call);
+    }
+    session.core.forget(one);
+    for call in more {
+        session.core.forget(call);
+    }
+    let handshakes = sent(&mut session).iter().filter(|(what, _)| what == "initialize").count();
+    assert!((1..=3).contains(&handshakes), "{handshakes}");
+    assert!(session.core.is_closed());
+}
+
+/// seed:E31: what the old session asked is not answered into the new one.
+#[test]
+fn questions_of_the_old_session_are_withdrawn() {
+    let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+    let one = call(&mut session, "one");
+    session.peer(
+        r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m",
+            "requestedSchema":{"type":"object","properties":{}}}}"#,
+    );
+    assert_eq!(session.core.open_server_requests(), 1);
+    assert!(lose(&mut session, one));
+    assert_eq!(session.core.open_server_requests(), 0);
+    assert!(session.events.iter().any(|event| matches!(event, Event::ServerRequestEnded { .. })));
+}
