@@ -156,3 +156,15 @@ async fn fr_006_standard_error_is_always_drained() {
     assert_eq!(error.stderr_tail().unwrap().len(), 64 * 1024);
     assert!(error.to_string().len() < 4096);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn everything_written_before_the_exit_is_received() {
+    // protocol:T-14: answers that were on their way are not lost with the process.
+    for _ in 0..20 {
+        let mut session =
+            Session::start(&sh("seq -f '{\"jsonrpc\":\"2.0\",\"method\":\"m%g\"}' 3000; exit 4"));
+        let error = session.end().await;
+        assert_eq!(error.exit().and_then(|exit| exit.code()), Some(4));
+        assert_eq!(session.receiver.counts().messages, 3000);
+    }
+}
