@@ -1,7 +1,7 @@
 //! A small MCP server that speaks 2025-11-25, for the quickstart and for tests.
 //!
 //! It is a real peer, not a recording: it negotiates, keeps sessions, checks what clients send and refuses what the
-//! specification forbids, and each of its queues and waits has a limit (see [`Limits`]). It shares no code with the client
+//! specification forbids, and each of its queues and waits has a limit (`limits.rs`). It shares no code with the client
 //! crates, so that a misreading of the specification over there does not meet the same misreading here.
 //!
 //! Four tools, listed in two pages: `count` reports progress, `book_table` asks a form question in the middle of the call,
@@ -28,8 +28,9 @@ mod tests;
 mod tools;
 
 pub use http::serve_http;
-pub use limits::Limits;
 pub use stdio::{serve_stdio, serve_stdio_process};
+
+use limits::Limits;
 
 /// The only protocol revision this server speaks.
 pub const PROTOCOL_VERSION: &str = "2025-11-25";

@@ -132,7 +132,7 @@ fn install(command: Command, tool: &str, help: &str) -> Result<(), Absent> {
     let finished = process::run(command, INSTALL_LIMIT, Output::Capture);
     match finished.end {
         end if end.is_success() => Ok(()),
-        End::NotStarted(error) => Err(Absent::Tool(format!("{tool} could not be started ({error}); {help}"))),
+        End::Lost(error) => Err(Absent::Tool(format!("{tool} could not be started ({error}); {help}"))),
         end => {
             let text = process::tail(&format!("{}{}", finished.stdout, finished.stderr), 20);
             // Debian ships Python without `ensurepip`, which then fails here rather than at the start.

@@ -30,7 +30,8 @@ pub(crate) enum Output {
 pub(crate) enum End {
     Exited(ExitStatus),
     Interrupted,
-    NotStarted(io::Error),
+    /// It could not be started, or not be waited for.
+    Lost(io::Error),
     TimedOut(Duration),
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for End {
         match self {
             Self::Exited(status) => write!(f, "{status}"),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::NotStarted(error) => write!(f, "could not be started: {error}"),
+            Self::Lost(error) => write!(f, "could not be run: {error}"),
             Self::TimedOut(limit) => write!(f, "did not end within {} s and was killed", limit.as_secs()),
         }
     }
@@ -59,13 +60,12 @@ pub(crate) struct Finished {
 }
 
 /// Runs a command to its end, or kills its whole process group when `limit` is over.
-pub(crate) fn run(mut command: Command, limit: Duration, output: Output) -> Finished {
+pub(crate) fn run(command: Command, limit: Duration, output: Output) -> Finished {
     let mut finished = Finished { end: End::TimedOut(limit), stdout: String::new(), stderr: String::new() };
-    command.stdin(Stdio::null());
     let mut background = match Background::start(command, output) {
         Ok(background) => background,
         Err(error) => {
-            finished.end = End::NotStarted(error);
+            finished.end = End::Lost(error);
             return finished;
         }
     };
@@ -78,7 +78,7 @@ pub(crate) fn run(mut command: Command, limit: Duration, output: Output) -> Fini
             }
             Ok(None) => {}
             Err(error) => {
-                finished.end = End::NotStarted(error);
+                finished.end = End::Lost(error);
                 break;
             }
         }
@@ -111,6 +111,7 @@ impl Background {
     pub(crate) fn start(mut command: Command, output: Output) -> io::Result<Self> {
         // Before the first child exists, so that no Ctrl-C is missed.
         let _ = interrupted();
+        command.stdin(Stdio::null());
         if output != Output::Inherit {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn a_program_that_does_not_exist_is_told_apart() {
         let finished = run(Command::new("no-such-program-here"), Duration::from_secs(1), Output::Capture);
-        assert!(matches!(finished.end, End::NotStarted(_)));
+        assert!(matches!(finished.end, End::Lost(_)));
     }
 
     #[test]
