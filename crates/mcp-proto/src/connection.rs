@@ -67,7 +67,7 @@ impl Connection {
         Self {
             phase: Phase::Idle,
             calls: HashMap::new(),
-            wire: InFlight::with_capacity(config.limits.max_calls),
+            wire: InFlight::with_capacity(config.limits.max_calls.saturating_add(1)),
             timers: BTreeSet::new(),
             server_requests: ServerRequests::new(&config.limits),
             transmits: VecDeque::new(),
@@ -319,9 +319,13 @@ impl Connection {
         kind: CallKind,
         options: &CallOptions,
     ) -> Result<(), Misuse> {
-        let Ok(wire_id) = self.wire.insert(call) else {
-            return Err(Misuse::TooManyCalls { limit: self.wire.capacity() });
-        };
+        // One place above the limit is for the handshake of a new session: the calls in flight wait for it, so it must
+        // not wait for them.
+        let limit = self.config.limits.max_calls;
+        if kind != CallKind::Renew && self.wire.len() >= limit {
+            return Err(Misuse::TooManyCalls { limit });
+        }
+        let Ok(wire_id) = self.wire.insert(call) else { return Err(Misuse::TooManyCalls { limit }) };
         let mut state = CallState::new(kind, wire_id.clone(), now, options);
         let params = Params {
             rest: params,

@@ -146,7 +146,9 @@ impl Connection {
             (Some(id), _) => self.take_answered(id),
             // An error without an id answers the POST that it came back on; on a shared channel it cannot be
             // attributed to anything.
-            (None, Origin::Exchange(call)) if self.calls.contains_key(&call) => Some(call),
+            (None, Origin::Exchange(call)) if self.calls.contains_key(&self.sent_for(call)) => {
+                Some(self.sent_for(call))
+            }
             (None, _) => {
                 let code = response.error.code.get();
                 let shown = excerpt(&response.error.message, self.config.limits.max_excerpt_bytes);

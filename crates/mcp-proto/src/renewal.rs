@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
-use mcp_model::{ProtocolVersion, methods};
+use mcp_model::methods;
 use serde::Deserialize;
 
 use crate::call::{CallId, CallKind, CallOptions};
@@ -154,6 +154,9 @@ impl Connection {
                 return false;
             }
         };
+        // The server spoke this revision a moment ago; one that refuses newer ones instead of answering with its own
+        // would refuse them again.
+        let version = server.protocol_version;
         let handshake = self.next_call_id();
         self.phase = Phase::Renewing(Box::new(Renewal {
             server,
@@ -165,7 +168,7 @@ impl Connection {
             began,
         }));
         if attempts >= MAX_ATTEMPTS
-            || self.send_handshake(began, handshake, ProtocolVersion::LATEST_LEGACY, CallKind::Renew).is_err()
+            || self.send_handshake(began, handshake, version, CallKind::Renew).is_err()
         {
             self.diagnose(
                 DiagnosticKind::SessionNotRenewed,

@@ -169,3 +169,42 @@ fn questions_of_the_old_session_are_withdrawn() {
     assert_eq!(session.core.open_server_requests(), 0);
     assert!(session.events.iter().any(|event| matches!(event, Event::ServerRequestEnded { .. })));
 }
+
+/// A server that refuses newer revisions, instead of answering with its own, is offered the one it spoke.
+#[test]
+fn the_new_session_is_offered_the_revision_of_the_old_one() {
+    let mut session = Session::ready_with(config(), "2025-03-26", ALL_CAPABILITIES);
+    let one = call(&mut session, "one");
+    session.sent.clear();
+    assert!(lose(&mut session, one));
+    assert_eq!(session.only_sent()["params"]["protocolVersion"], "2025-03-26");
+}
+
+/// protocol:J-08: during the handshake the exchange of its carrier is that of the handshake.
+#[test]
+fn an_error_without_id_to_the_new_handshake_refuses_the_handshake() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one) && lose(&mut session, two));
+    session.peer_on(Origin::Exchange(one), r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}"#);
+    assert!(session.core.is_closed());
+    let closed =
+        |event: &&Event| matches!(event, Event::CallEnded { outcome: Err(CallError::Closed { .. }), .. });
+    assert_eq!(session.events().iter().filter(closed).count(), 2);
+    session.assert_idle();
+}
+
+#[test]
+fn a_session_is_renewed_also_with_as_many_calls_as_may_be() {
+    let limits = crate::Limits { max_calls: 1, ..crate::Limits::default() };
+    let mut session = Session::ready_with(Config { limits, ..config() }, "2025-11-25", ALL_CAPABILITIES);
+    let one = call(&mut session, "one");
+    assert!(lose(&mut session, one));
+    assert_eq!(session.try_call("ping"), Err(Misuse::TooManyCalls { limit: 1 }));
+    let handshake = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}}}}}}"#
+    ));
+    session.sent.clear();
+    delivered(&mut session);
+    assert_eq!(sent(&mut session), [("tools/call one".to_owned(), Some(one))]);
+}
