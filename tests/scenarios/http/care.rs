@@ -237,3 +237,60 @@ async fn a_dripping_message_is_cut() {
         assert!(error.outcome_unknown());
     }
 }
+
+/// Idle sockets do not outlive their time, although nobody looks at the connection.
+#[tokio::test]
+async fn idle_connections_are_closed_in_time() {
+    let server = Server::start().await;
+    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.pool_idle = Duration::from_millis(50));
+    for _ in 0..2 {
+        let (outcome, mut peer) = tokio::join!(exchange(&connection, call()), async {
+            let (mut peer, _) = server.request().await;
+            peer.json(RESULT).await;
+            peer
+        });
+        outcome.1.unwrap();
+        let answered = Instant::now();
+        peer.closed().await;
+        assert!(answered.elapsed() >= Duration::from_millis(40), "{:?}", answered.elapsed());
+    }
+    assert_eq!(server.accepted(), 2);
+}
+
+/// A burst leaves no more idle sockets than configured.
+#[tokio::test]
+async fn idle_connections_are_bounded() {
+    let server = Server::start().await;
+    let connection = connect_with(&server, |limits| limits.max_idle_connections = 2, |_| {});
+    let client = async {
+        let calls: Vec<_> = (0..5)
+            .map(|_| {
+                let connection = connection.clone();
+                tokio::spawn(async move { exchange(&connection, call()).await.1.unwrap() })
+            })
+            .collect();
+        for call in calls {
+            call.await.unwrap();
+        }
+    };
+    let script = async {
+        let mut peers = Vec::new();
+        for _ in 0..5 {
+            peers.push(server.request().await.0);
+        }
+        for peer in &mut peers {
+            peer.json(RESULT).await;
+        }
+        peers
+    };
+    let ((), peers) = tokio::join!(client, script);
+    let mut closed = 0;
+    for mut peer in peers {
+        if tokio::time::timeout(Duration::from_millis(100), peer.closed()).await.is_ok() {
+            closed += 1;
+        }
+    }
+    assert_eq!(closed, 3);
+    // The last handle takes the others along.
+    drop(connection);
+}

@@ -344,3 +344,19 @@ async fn packed_bodies_are_refused_unread() {
         assert!(error.to_string().contains("content encoding"), "{error}");
     }
 }
+
+/// An exchange that failed holds no socket, even while the caller still holds the exchange.
+#[tokio::test]
+async fn an_error_closes_the_socket_at_once() {
+    let server = Server::start().await;
+    let connection = connect_with(&server, |limits| limits.max_event_bytes = 10, |_| {});
+    let (mut exchange, mut peer) = tokio::join!(async { connection.post(call()).await.unwrap() }, async {
+        let (mut peer, _) = server.request().await;
+        peer.stream("").await;
+        peer.chunk(&event(RESULT)).await;
+        peer
+    });
+    assert_eq!(exchange.next().await.map(|_| ()).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    peer.closed().await;
+    drop(exchange);
+}

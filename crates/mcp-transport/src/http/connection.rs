@@ -56,8 +56,8 @@ impl HttpConnection {
     ///
     /// # Errors
     ///
-    /// `Connect`, `ConnectionLost`, `Timeout` (only where a deadline is set), `LimitExceeded`, `Unauthorized`,
-    /// `SessionLost` (the id is forgotten then, so that `initialize` can open a new session), `Status`, `PeerMisbehaved`
+    /// `Connect`, `ConnectionLost`, `Timeout` (only where a deadline is set), `LimitExceeded`, `Unauthorized`
+    /// (401, and 403 unless its body may hold a JSON-RPC error), `SessionLost` (the id is forgotten then, so that `initialize` can open a new session), `Status`, `PeerMisbehaved`
     /// (a redirect that is not followed, 202 to a request, a response that is no MCP answer), `Misuse` (a routing header that
     /// cannot be sent). [`Error::outcome_unknown`] tells whether the message may have been processed.
     ///

@@ -35,8 +35,16 @@ impl Line {
 
     /// Does what `core` asks for until a message is ready (`true`) or nothing more comes (`false`).
     ///
-    /// Cancel safe: what is under way stays in `self`.
+    /// Cancel safe: what is under way stays in `self`. An error closes the connection at once.
     pub(crate) async fn advance<M: Machine>(&mut self, core: &mut M) -> Result<bool, Error> {
+        let result = self.run(core).await;
+        if result.is_err() {
+            self.source = Source::Closed;
+        }
+        result
+    }
+
+    async fn run<M: Machine>(&mut self, core: &mut M) -> Result<bool, Error> {
         loop {
             match core.poll()? {
                 Step::Done => {

@@ -1,10 +1,14 @@
 //! What a caller posts: one JSON-RPC message with the facts that its HTTP head needs.
 
+use std::fmt;
+
 use bytes::Bytes;
 use mcp_jsonrpc::RequestId;
 
 /// One JSON-RPC message to POST (spec: one message per POST).
-#[derive(Clone, Debug)]
+///
+/// `Debug` shows the size of the body, not its text.
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Post {
     /// The encoded message. Shared, not copied, when a redirect makes it necessary to send it again.
@@ -72,7 +76,9 @@ pub enum PostKind {
 ///
 /// Legacy revisions use only `protocol_version`. A head with a `method` belongs to the modern era (2026-07-28): no
 /// session id is sent with it, and nothing is resumed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// `Debug` leaves the user's own text out: the name and the values of the parameters.
+#[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestHead {
     /// `MCP-Protocol-Version`: the negotiated revision, or the one in the message's `_meta`.
@@ -107,5 +113,45 @@ impl RequestHead {
     #[must_use]
     pub fn is_modern(&self) -> bool {
         self.method.is_some()
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post")
+            .field("body_bytes", &self.body.len())
+            .field("kind", &self.kind)
+            .field("head", &self.head)
+            .field("resumable", &self.resumable)
+            .finish()
+    }
+}
+
+impl fmt::Debug for RequestHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params: Vec<&str> = self.params.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("RequestHead")
+            .field("protocol_version", &self.protocol_version)
+            .field("method", &self.method)
+            .field("has_name", &self.name.is_some())
+            .field("params", &params)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// auth:SEC-14
+    #[test]
+    fn nothing_of_the_users_own_is_shown() {
+        let mut head = RequestHead::modern("2026-07-28", "tools/call");
+        head.name = Some("canary".to_owned());
+        head.params = vec![("Region".to_owned(), "canary".to_owned())];
+        let post = Post::request(Bytes::from_static(b"{\"canary\":1}"), RequestId::Integer(1), head);
+        let shown = format!("{post:?}");
+        assert!(!shown.contains("canary"), "{shown}");
+        assert!(shown.contains("tools/call") && shown.contains("Region"), "{shown}");
     }
 }

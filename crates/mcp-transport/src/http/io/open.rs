@@ -26,7 +26,7 @@ use crate::{Error, ErrorKind};
 const TOO_LARGE: &str = "message head is too large";
 
 /// What is sent. Cloned for a redirect; the body is shared.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
