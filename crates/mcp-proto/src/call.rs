@@ -90,7 +90,7 @@ pub(crate) struct CallState {
     pub(crate) resent: bool,
     /// What its success changes for later sessions.
     pub(crate) setup: Option<Setup>,
-    started: Instant,
+    pub(crate) started: Instant,
     pub(crate) timeout: Duration,
     pub(crate) reset_on_progress: bool,
     pub(crate) progress: Option<LastProgress>,
@@ -104,6 +104,9 @@ pub(crate) struct CallState {
 pub(crate) enum CallKind {
     /// `initialize`: never cancelled on the wire; its answer opens the connection.
     Initialize,
+    /// `server/discover` in place of it: never cancelled either, because a legacy server must hear of nothing but
+    /// `initialize`.
+    Probe,
     /// A request of the application.
     Ordinary,
     /// `initialize` for a session in place of one that the server lost. Internal: nobody is told how it ended.
@@ -113,8 +116,13 @@ pub(crate) enum CallKind {
 }
 
 impl CallKind {
-    /// Whether its answer opens a session of the transport. Never cancelled on the wire.
+    /// Whether its answer opens a connection. Never cancelled on the wire.
     pub(crate) const fn is_handshake(self) -> bool {
+        matches!(self, Self::Initialize | Self::Probe | Self::Renew)
+    }
+
+    /// Whether its answer opens a session of the transport.
+    pub(crate) const fn establishes_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Renew)
     }
 }
@@ -142,13 +150,6 @@ impl CallState {
         }
     }
 
-    /// Goes on where another request of the same call stopped: the call has no more time for asking twice.
-    pub(crate) fn continue_from(&mut self, earlier: &Self) {
-        self.started = earlier.started;
-        self.deadline = earlier.deadline;
-        self.hard_deadline = earlier.hard_deadline;
-    }
-
     /// How long the call was given in all.
     pub(crate) fn given(&self) -> Duration {
         self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(self.started))
@@ -167,7 +168,7 @@ impl CallOptions {
     }
 }
 
-fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+pub(crate) fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),

@@ -7,6 +7,8 @@ use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
 };
 
+use crate::era::{Mode, Wire};
+
 /// Everything the application decides about one connection before it starts.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -20,9 +22,19 @@ pub struct Config {
     pub roots: Option<Vec<Root>>,
     /// Whether an application handler answers `sampling/createMessage`. Default: no.
     pub sampling: bool,
-    /// How long `initialize` may take, including its retry with another version. Default 60 s, the request timeout
+    /// Whether requests of the modern era say who the client is (`clientInfo`). `initialize` always does. Default: yes.
+    pub send_client_info: bool,
+    /// How the era of the server is found. Default: [`Mode::Legacy`].
+    pub mode: Mode,
+    /// What carries the messages. Default: [`Wire::Channel`].
+    pub wire: Wire,
+    /// How long the handshake may take in all: probe, `initialize` and their retries. Default 60 s, the request timeout
     /// most clients use; a package runner that downloads the server first needs it.
     pub initialize_timeout: Duration,
+    /// How long a server on a channel may be silent on the probe before it is taken for a legacy one. Default 3 s: a
+    /// legacy server that ignores what it does not know costs its user this wait with each connection. A modern server
+    /// that is slower than this is still found: it refuses `initialize`, and is asked again.
+    pub probe_timeout: Duration,
     /// How long a question from the server may stay open before it is answered for the user: `cancel` for an
     /// elicitation, an error for anything else. Default 180 s, time to read and fill in a form. One that overflows the
     /// clock means "never".
@@ -41,7 +53,11 @@ impl Config {
             elicitation: ElicitationSupport::default(),
             roots: None,
             sampling: false,
+            send_client_info: true,
+            mode: Mode::Legacy,
+            wire: Wire::Channel,
             initialize_timeout: Duration::from_secs(60),
+            probe_timeout: Duration::from_secs(3),
             server_request_timeout: Duration::from_secs(180),
             limits: Limits::default(),
             decode: DecodeLimits::default(),

@@ -6,19 +6,20 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
-use mcp_model::{ListRootsResult, ProtocolVersion, Root, methods};
+use mcp_model::{ListRootsResult, MetaObject, ProtocolVersion, Root, methods};
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
+use crate::era::Wire;
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event, ServerRequestId};
 use crate::gate;
 use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
 use crate::server_requests::ServerRequests;
-use crate::transmit::{Transmit, TransmitKind};
+use crate::transmit::{Head, Transmit, TransmitKind};
 
 /// The client side of one MCP connection: lifecycle, correlation, deadlines, progress, cancellation and the
 /// questions of the server.
@@ -47,6 +48,9 @@ pub struct Connection {
     scratch: Vec<u8>,
     /// What to set up again in a new session.
     pub(crate) desired: Desired,
+    /// What each modern request carries in `_meta`, with the revision that it is for.
+    pub(crate) meta: Option<(ProtocolVersion, MetaObject)>,
+    pub(crate) wants_restart: bool,
     roots: Vec<Root>,
     /// The server was told the roots.
     roots_told: bool,
@@ -75,25 +79,13 @@ impl Connection {
             next_call: 0,
             scratch: Vec::new(),
             desired: Desired::default(),
+            meta: None,
+            wants_restart: false,
             roots: config.roots.clone().unwrap_or_default(),
             roots_told: false,
             roots_stale: false,
             config,
         }
-    }
-
-    /// Begins the handshake: queues `initialize`. The returned call ends with the server's `InitializeResult`;
-    /// [`Event::Ready`] follows once `notifications/initialized` was delivered.
-    pub fn start(&mut self, now: Instant) -> Result<CallId, Misuse> {
-        match self.phase {
-            Phase::Idle => {}
-            Phase::Closed => return Err(Misuse::Closed),
-            _ => return Err(Misuse::Started),
-        }
-        let call = self.next_call_id();
-        self.send_initialize(now, call, ProtocolVersion::LATEST_LEGACY)?;
-        self.phase = Phase::Initializing { renegotiated: false };
-        Ok(call)
     }
 
     /// Sends a request. The returned call ends with exactly one [`Event::CallEnded`].
@@ -123,8 +115,8 @@ impl Connection {
     ///
     /// The notifications that the connection sends by itself ([`Misuse::Reserved`]) are refused.
     pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
-        self.ready()?;
-        gate::check_notification(method, self.config.roots.is_some())?;
+        let version = self.ready()?.protocol_version;
+        gate::check_notification(method, version, self.config.roots.is_some())?;
         self.queue_notification(method, params, None)
     }
 
@@ -141,7 +133,9 @@ impl Connection {
         if roots.len() == self.roots.len() && roots.iter().zip(&self.roots).all(same) {
             return Ok(());
         }
-        if matches!(self.phase, Phase::Ready { .. }) {
+        if self.phase.modern().is_some() {
+            // A modern server is never told: it asks when it needs to know.
+        } else if matches!(self.phase, Phase::Ready { .. }) {
             self.queue_notification(methods::NOTIFICATIONS_ROOTS_LIST_CHANGED, None, None)?;
         } else {
             // Before the handshake is over nothing else may be sent; a server that asked already is told after it.
@@ -168,8 +162,13 @@ impl Connection {
     /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
     /// call ended, because its own exchange failed. Forgetting the handshake closes the connection.
     pub fn forget(&mut self, call: CallId) {
+        if matches!(self.phase, Phase::Probing(_)) {
+            self.note_end_of_probe();
+        }
         match self.remove_call(call) {
-            Some(state) if state.kind == CallKind::Initialize => self.handle_closed(),
+            Some(state) if matches!(state.kind, CallKind::Initialize | CallKind::Probe) => {
+                self.handle_closed()
+            }
             Some(_) => self.carrier_left(call),
             None => {}
         }
@@ -207,6 +206,9 @@ impl Connection {
     /// The transport ended, or the application closes: every call ends, every question of the server is withdrawn,
     /// and what was queued is not sent any more. Closing twice is harmless.
     pub fn handle_closed(&mut self) {
+        if matches!(self.phase, Phase::Probing(_)) {
+            self.note_end_of_probe();
+        }
         self.phase = Phase::Closed;
         self.transmits.clear();
         self.scratch = Vec::new();
@@ -231,7 +233,7 @@ impl Connection {
         {
             self.timers.remove(&(at, timer));
             match timer {
-                Timer::Call(call) => self.time_out_call(call),
+                Timer::Call(call) => self.time_out_call(now, call),
                 Timer::ServerRequest(request) => self.time_out_server_request(request),
             }
         }
@@ -327,25 +329,40 @@ impl Connection {
         }
         let Ok(wire_id) = self.wire.insert(call) else { return Err(Misuse::TooManyCalls { limit }) };
         let mut state = CallState::new(kind, wire_id.clone(), now, options);
-        let params = Params {
-            rest: params,
-            meta: options.meta.as_ref(),
-            progress_token: options.progress.then_some(&wire_id),
+        let protocol = if kind.establishes_session() { None } else { self.phase.modern() };
+        let head = match protocol {
+            Some(version) => {
+                self.prepare_meta(version).and_then(|()| self.modern_head(version, method, params))
+            }
+            None => Ok(self.plain_head()),
         };
-        if let Err(refused) = envelope::request(&mut self.scratch, &wire_id, method, &params) {
-            self.wire.remove(&wire_id);
-            return Err(refused);
-        }
+        let meta = protocol.and(self.meta.as_ref()).map(|(_, meta)| meta);
+        let encoded = head.and_then(|head| {
+            let params = Params {
+                rest: params,
+                meta: options.meta.as_ref(),
+                protocol: meta,
+                progress_token: options.progress.then_some(&wire_id),
+            };
+            envelope::request(&mut self.scratch, &wire_id, method, &params).map(|()| head)
+        });
+        let head = match encoded {
+            Ok(head) => head,
+            Err(refused) => {
+                self.wire.remove(&wire_id);
+                return Err(refused);
+            }
+        };
         let message = self.take_message();
         state.message = message.clone();
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         // What is asked while the session is renewed goes out with what is held.
         if kind.is_handshake() || self.is_ready() {
-            let establishes_session = kind.is_handshake();
-            let kind =
-                TransmitKind::Request { id: wire_id, establishes_session, resumable: !establishes_session };
-            self.queue_message(message, kind, Some(call));
+            let establishes_session = kind.establishes_session();
+            let resumable = !establishes_session && protocol.is_none();
+            let kind = TransmitKind::Request { id: wire_id, establishes_session, resumable };
+            self.queue_message(message, kind, Some(call), head);
         }
         Ok(())
     }
@@ -357,14 +374,25 @@ impl Connection {
         owner: Option<CallId>,
     ) -> Result<(), Misuse> {
         envelope::notification(&mut self.scratch, method, params)?;
-        self.queue(TransmitKind::Notification, owner);
+        let head = match self.phase.modern() {
+            Some(version) => self.modern_head(version, method, None)?,
+            None => self.plain_head(),
+        };
+        let message = self.take_message();
+        self.queue_message(message, TransmitKind::Notification, owner, head);
         Ok(())
     }
 
     /// Queues the message that lies in the scratch buffer.
     pub(crate) fn queue(&mut self, kind: TransmitKind, owner: Option<CallId>) {
         let message = self.take_message();
-        self.queue_message(message, kind, owner);
+        let head = self.plain_head();
+        self.queue_message(message, kind, owner, head);
+    }
+
+    /// What a message of the legacy era says beside itself.
+    pub(crate) fn plain_head(&self) -> Head {
+        Head { protocol_version: self.phase.server().map(|server| server.protocol_version), routing: None }
     }
 
     /// The message that lies in the scratch buffer.
@@ -377,9 +405,23 @@ impl Connection {
         }
     }
 
-    pub(crate) fn queue_message(&mut self, message: Bytes, kind: TransmitKind, owner: Option<CallId>) {
-        let protocol_version = self.phase.server().map(|server| server.protocol_version);
-        self.transmits.push_back(Transmit { message, kind, owner, protocol_version });
+    pub(crate) fn queue_message(
+        &mut self,
+        message: Bytes,
+        kind: TransmitKind,
+        owner: Option<CallId>,
+        head: Head,
+    ) {
+        self.transmits.push_back(Transmit { message, kind, owner, head });
+    }
+
+    /// Gives a call another deadline, counted from another beginning.
+    pub(crate) fn set_deadline(&mut self, call: CallId, started: Instant, deadline: Option<Instant>) {
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        state.started = started;
+        let old = std::mem::replace(&mut state.deadline, deadline);
+        self.disarm(old, Timer::Call(call));
+        self.arm(deadline, Timer::Call(call));
     }
 
     /// Lets the driver of another call send what is queued for this one.
@@ -443,7 +485,7 @@ impl Connection {
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.carrier_left(call);
             }
-            CallKind::Initialize => {
+            CallKind::Initialize | CallKind::Probe => {
                 let failed = outcome.is_err();
                 self.events.push_back(Event::CallEnded { call, outcome });
                 if failed {
@@ -461,9 +503,12 @@ impl Connection {
         }
     }
 
-    fn time_out_call(&mut self, call: CallId) {
+    fn time_out_call(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.remove_call(call) else { return };
         let error = CallError::Timeout { after: state.given(), dispatched: state.dispatched };
+        if state.kind == CallKind::Probe {
+            return self.time_out_probe(now, call, &state, error);
+        }
         self.withdraw(&state, Some("the client's timeout passed"));
         self.end_call(call, &state, Err(error));
     }
@@ -472,6 +517,10 @@ impl Connection {
     fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
         // A request that never left must not be mentioned, and `initialize` must never be cancelled.
         if !state.dispatched || state.kind.is_handshake() || !matches!(self.phase, Phase::Ready { .. }) {
+            return;
+        }
+        // Over modern exchanges it is the driver that tells: by closing the response.
+        if self.phase.modern().is_some() && self.config.wire == Wire::Exchanges {
             return;
         }
         if envelope::cancelled(&mut self.scratch, &state.wire_id, reason).is_ok() {

@@ -67,6 +67,8 @@ pub enum DiagnosticKind {
     UnknownResponse,
     /// An item of a list that does not have the shape of the protocol was left out.
     UnreadableItem,
+    /// A request of a server that must not send any, because it is modern or not known yet; dropped without an answer.
+    UnexpectedRequest,
     /// A request for a method that this client does not serve; answered with "method not found".
     UnservedRequest,
 }
@@ -94,6 +96,7 @@ impl DiagnosticKind {
             Self::UnexpectedBatch => "unexpected_batch",
             Self::UnknownResponse => "unknown_response",
             Self::UnreadableItem => "unreadable_item",
+            Self::UnexpectedRequest => "unexpected_request",
             Self::UnservedRequest => "unserved_request",
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use mcp_jsonrpc::{RawJson, RequestId, encode};
+use mcp_model::{MetaObject, meta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -17,6 +18,8 @@ pub(crate) struct Params<'a> {
     pub(crate) rest: Option<&'a RawJson>,
     /// The application's `_meta`.
     pub(crate) meta: Option<&'a Map<String, Value>>,
+    /// What the protocol wants in `_meta` of each request (modern era).
+    pub(crate) protocol: Option<&'a MetaObject>,
     /// Asks for progress under this token.
     pub(crate) progress_token: Option<&'a RequestId>,
 }
@@ -33,7 +36,7 @@ pub(crate) fn request(
     if text.is_some_and(has_meta) {
         return Err(Misuse::MetaInParams);
     }
-    if params.meta.is_none() && params.progress_token.is_none() {
+    if params.meta.is_none() && params.progress_token.is_none() && params.protocol.is_none() {
         return encode::request(buffer, id, method, params.rest).map_err(|_| Misuse::Unserializable);
     }
     encode::request(buffer, id, method, Some(&OnlyMeta { meta: Meta(params) }))
@@ -121,11 +124,19 @@ struct Meta<'a>(&'a Params<'a>);
 
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Params { meta, progress_token, .. } = self.0;
+        let Params { meta, protocol, progress_token, .. } = self.0;
         let mut map = serializer.serialize_map(None)?;
         for (key, value) in meta.iter().copied().flatten() {
             // Asking for progress is the client's business: it must know the token to find the call.
-            if key != "progressToken" {
+            let ours = key == meta::PROGRESS_TOKEN
+                || protocol.is_some_and(|protocol| protocol.get(key).is_some() && key != meta::LOG_LEVEL);
+            if !ours {
+                map.serialize_entry(key, value)?;
+            }
+        }
+        for (key, value) in protocol.iter().flat_map(|protocol| protocol.iter()) {
+            // The level of one call goes before that of the connection.
+            if key != meta::LOG_LEVEL || !meta.is_some_and(|meta| meta.contains_key(key)) {
                 map.serialize_entry(key, value)?;
             }
         }
@@ -145,8 +156,12 @@ mod tests {
         let id = RequestId::Integer(7);
         let rest = rest.map(|text| RawJson::from_text(text.to_owned()).unwrap());
         let meta = meta.map(|meta| meta.as_object().unwrap().clone());
-        let params =
-            Params { rest: rest.as_ref(), meta: meta.as_ref(), progress_token: token.then_some(&id) };
+        let params = Params {
+            rest: rest.as_ref(),
+            meta: meta.as_ref(),
+            progress_token: token.then_some(&id),
+            ..Params::default()
+        };
         let mut buffer = b"left over".to_vec();
         request(&mut buffer, &id, "m", &params).unwrap();
         String::from_utf8(buffer).unwrap()
@@ -205,7 +220,7 @@ mod tests {
         let rest = notification.params.unwrap().to_owned();
         let id = RequestId::Integer(1);
         for token in [None, Some(&id)] {
-            let params = Params { rest: Some(&rest), meta: None, progress_token: token };
+            let params = Params { rest: Some(&rest), progress_token: token, ..Params::default() };
             assert_eq!(request(&mut Vec::new(), &id, "m", &params), Err(Misuse::Unserializable));
         }
         assert_eq!(notification_text(&rest), Err(Misuse::Unserializable));

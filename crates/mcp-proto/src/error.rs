@@ -36,10 +36,12 @@ pub enum CallError {
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
     },
-    /// The server settled on a protocol revision that this client does not speak.
+    /// Client and server have no protocol revision in common.
     UnsupportedVersion {
-        /// The revision the server named, cut to 64 characters, control characters escaped.
+        /// The revisions the server named, cut to 64 characters, control characters escaped.
         server: String,
+        /// The newest revision that this client would have taken.
+        client: String,
     },
 }
 
@@ -66,11 +68,10 @@ impl fmt::Display for CallError {
             Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
             Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
             Self::Timeout { after, .. } => write!(f, "no answer within {} ms", after.as_millis()),
-            Self::UnsupportedVersion { server } => write!(
-                f,
-                "the server speaks protocol revision {server}; this client speaks {}",
-                ProtocolVersion::LATEST_LEGACY.as_str()
-            ),
+            Self::UnsupportedVersion { server, client } => {
+                let server = if server.is_empty() { "none that it names" } else { server };
+                write!(f, "the server speaks protocol revision {server}; this client speaks {client}")
+            }
         }
     }
 }

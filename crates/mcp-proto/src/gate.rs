@@ -27,13 +27,23 @@ pub(crate) fn check(
 }
 
 /// Whether the application may send this notification.
-pub(crate) fn check_notification(method: &str, offers_roots: bool) -> Result<(), Misuse> {
+pub(crate) fn check_notification(
+    method: &str,
+    version: ProtocolVersion,
+    offers_roots: bool,
+) -> Result<(), Misuse> {
     match method {
         methods::NOTIFICATIONS_INITIALIZED | methods::NOTIFICATIONS_CANCELLED => {
             Err(Misuse::Reserved { method: method.to_owned() })
         }
         methods::NOTIFICATIONS_ROOTS_LIST_CHANGED if !offers_roots => {
             Err(Misuse::NotDeclaredByClient { capability: "roots" })
+        }
+        // A modern client sends none of the protocol's own.
+        methods::NOTIFICATIONS_ROOTS_LIST_CHANGED | methods::NOTIFICATIONS_PROGRESS
+            if version.is_modern() =>
+        {
+            Err(Misuse::NotInRevision { method: method.to_owned(), version })
         }
         _ => Ok(()),
     }
@@ -116,14 +126,24 @@ mod tests {
         let reserved = |method: &str| Err(Misuse::Reserved { method: method.to_owned() });
         assert_eq!(check("initialize", V::V2025_11_25, &declared("{}")), reserved("initialize"));
         for method in ["notifications/initialized", "notifications/cancelled"] {
-            assert_eq!(check_notification(method, true), reserved(method));
+            assert_eq!(check_notification(method, V::V2025_11_25, true), reserved(method));
         }
         let changed = "notifications/roots/list_changed";
         assert_eq!(
-            check_notification(changed, false),
+            check_notification(changed, V::V2025_11_25, false),
             Err(Misuse::NotDeclaredByClient { capability: "roots" })
         );
-        assert_eq!(check_notification(changed, true), Ok(()));
-        assert_eq!(check_notification("notifications/vendor", false), Ok(()));
+        assert_eq!(check_notification(changed, V::V2025_11_25, true), Ok(()));
+        assert_eq!(check_notification("notifications/vendor", V::V2025_11_25, false), Ok(()));
+    }
+
+    /// protocol:N-02, protocol:RT-03
+    #[test]
+    fn a_modern_client_sends_no_notification_of_the_protocol() {
+        for method in ["notifications/roots/list_changed", "notifications/progress"] {
+            let refused = Misuse::NotInRevision { method: method.to_owned(), version: V::V2026_07_28 };
+            assert_eq!(check_notification(method, V::V2026_07_28, true), Err(refused));
+        }
+        assert_eq!(check_notification("notifications/vendor", V::V2026_07_28, true), Ok(()));
     }
 }

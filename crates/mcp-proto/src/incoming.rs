@@ -115,7 +115,7 @@ impl Connection {
             return;
         }
         match message {
-            Message::Response(response) => self.handle_response(response),
+            Message::Response(response) => self.handle_response(now, response),
             Message::Error(response) => self.handle_error(now, origin, response),
             Message::Request(request) => {
                 self.handle_request(now, origin.call(), request.id, &request.method, request.params);
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    fn handle_response(&mut self, response: Response<'_>) {
+    fn handle_response(&mut self, now: Instant, response: Response<'_>) {
         let Some(call) = self.take_answered(&response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
         let outcome = match state.kind {
@@ -135,6 +135,7 @@ impl Connection {
                 Ok(response.result.to_owned())
             }
             CallKind::Initialize => self.handle_initialize_result(call, response.result),
+            CallKind::Probe => return self.handle_discover_result(now, call, &state, response.result),
             CallKind::Renew => return self.handle_renewal_result(response.result),
             CallKind::Restore => return,
         };
@@ -162,13 +163,15 @@ impl Connection {
         let Some(call) = call else { return };
         let error = response.error.to_owned();
         let Some(state) = self.remove_call(call) else { return };
-        if state.kind == CallKind::Initialize && self.renegotiate(now, call, &state, &error) {
-            return;
+        let ended = match state.kind {
+            CallKind::Initialize => self.renegotiate(now, call, error),
+            CallKind::Probe => return self.handle_probe_refused(now, call, &state, error),
+            CallKind::Renew => return self.handle_renewal_refused(&error),
+            CallKind::Ordinary | CallKind::Restore => Err(CallError::Rpc(error)),
+        };
+        if let Err(error) = ended {
+            self.end_call(call, &state, Err(error));
         }
-        if state.kind == CallKind::Renew {
-            return self.handle_renewal_refused(&error);
-        }
-        self.end_call(call, &state, Err(CallError::Rpc(error)));
     }
 
     /// The call that a response with this id answers; anything else is a diagnostic.

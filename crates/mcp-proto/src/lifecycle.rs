@@ -3,27 +3,39 @@
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
-use mcp_model::{Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities};
+use mcp_model::{
+    Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities,
+    UnsupportedProtocolVersionData,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{CallId, CallKind, CallOptions, CallState};
-use crate::connection::{Connection, Timer};
+use crate::call::{CallId, CallKind, CallOptions};
+use crate::connection::Connection;
 use crate::diagnostic::excerpt;
+use crate::era::{Mode, Verdict, VerdictReason};
 use crate::error::{CallError, Misuse};
-use crate::phase::{Phase, ServerFacts};
+use crate::phase::{Handshake, Phase, ServerFacts};
 
-/// Longest revision name of the server that an error shows, in bytes.
-const MAX_SHOWN_VERSION: usize = 64;
+/// Longest list of revisions of the server that an error shows, in bytes.
+pub(crate) const MAX_SHOWN_VERSION: usize = 64;
 
 impl Connection {
-    pub(crate) fn send_initialize(
+    /// Sends `initialize` as the next step of the handshake.
+    pub(crate) fn initialize(
         &mut self,
         now: Instant,
         call: CallId,
+        mut handshake: Box<Handshake>,
         version: ProtocolVersion,
     ) -> Result<(), Misuse> {
-        self.send_handshake(now, call, version, CallKind::Initialize)
+        handshake.version = version;
+        handshake.status = None;
+        let (began, ends) = (handshake.began, handshake.ends);
+        self.phase = Phase::Initializing(handshake);
+        self.send_handshake(now, call, version, CallKind::Initialize)?;
+        self.set_deadline(call, began, ends);
+        Ok(())
     }
 
     pub(crate) fn send_handshake(
@@ -50,7 +62,19 @@ impl Connection {
         call: CallId,
         result: RawRef<'_>,
     ) -> Result<RawJson, CallError> {
-        let server = read_result(result)?;
+        let reason = match &self.phase {
+            Phase::Initializing(handshake) => handshake.reason.clone(),
+            _ => VerdictReason::Configured,
+        };
+        let server = read_result(result, reason)?;
+        if let Mode::Pinned(pinned) = self.config.mode
+            && server.protocol_version != pinned
+        {
+            return Err(CallError::UnsupportedVersion {
+                server: server.protocol_version.as_str().to_owned(),
+                client: pinned.as_str().to_owned(),
+            });
+        }
         let raw = server.raw.clone();
         self.phase = Phase::Confirming { server: Box::new(server) };
         // `initialized` goes out before anything else; `Ready` waits for its delivery.
@@ -61,50 +85,67 @@ impl Connection {
     }
 
     /// The server refused `initialize`. If it named revisions and we speak one of them, the same call asks once
-    /// more; the answer is whether it does.
+    /// more; otherwise this is how the call ends.
     pub(crate) fn renegotiate(
         &mut self,
         now: Instant,
         call: CallId,
-        refused: &CallState,
-        error: &ErrorObject,
-    ) -> bool {
-        let Phase::Initializing { renegotiated: false } = self.phase else { return false };
-        let Some(version) = version_offered_by_refusal(error) else { return false };
-        if self.send_initialize(now, call, version).is_err() {
-            return false;
-        }
-        self.phase = Phase::Initializing { renegotiated: true };
-        if let Some(state) = self.calls.get_mut(&call) {
-            let fresh = state.deadline;
-            state.continue_from(refused);
-            self.disarm(fresh, Timer::Call(call));
-            self.arm(refused.deadline, Timer::Call(call));
-        }
-        true
+        error: ErrorObject,
+    ) -> Result<(), CallError> {
+        let mut handshake = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Initializing(handshake) => handshake,
+            other => {
+                self.phase = other;
+                return Err(CallError::Rpc(error));
+            }
+        };
+        let refusal = handshake.refusal.clone();
+        let goes_on = if let Some(version) = self.modern_evidence(&handshake, &error) {
+            handshake.reprobed = true;
+            self.probe(now, call, handshake, version).is_ok()
+        } else if let Some(version) = legacy_version_offered(&error)
+            && !handshake.renegotiated
+            && !matches!(self.config.mode, Mode::Pinned(_))
+        {
+            handshake.renegotiated = true;
+            self.initialize(now, call, handshake, version).is_ok()
+        } else {
+            self.phase = Phase::Initializing(handshake);
+            false
+        };
+        if goes_on { Ok(()) } else { Err(CallError::Rpc(refusal.unwrap_or(error))) }
     }
 }
 
-/// The newest legacy revision that a refusal names and that is worth another attempt.
-fn version_offered_by_refusal(error: &ErrorObject) -> Option<ProtocolVersion> {
-    #[derive(Deserialize)]
-    struct Data {
-        supported: Vec<String>,
-    }
+/// The known revisions that a refusal lists; `None` where it has no legible list.
+pub(crate) fn versions_offered(error: &ErrorObject) -> Option<Vec<ProtocolVersion>> {
+    let data = read_versions(error)?;
+    Some(data.supported.iter().filter_map(|name| name.parse().ok()).collect())
+}
+
+/// Every revision that a refusal lists, made safe to show.
+pub(crate) fn versions_shown(error: &ErrorObject) -> String {
+    let names = read_versions(error).map(|data| data.supported.iter().cloned().collect::<Vec<_>>());
+    excerpt(&names.unwrap_or_default().join(", "), MAX_SHOWN_VERSION)
+}
+
+fn read_versions(error: &ErrorObject) -> Option<UnsupportedProtocolVersionData> {
+    error.data.as_ref().filter(|data| data.as_str().trim_start().starts_with('{'))?.parse().ok()
+}
+
+/// The newest legacy revision that a refusal of `initialize` names and that is worth another attempt.
+fn legacy_version_offered(error: &ErrorObject) -> Option<ProtocolVersion> {
     if ![ErrorCode::INVALID_PARAMS, ErrorCode::UNSUPPORTED_PROTOCOL_VERSION].contains(&error.code) {
         return None;
     }
-    let data = error.data.as_ref().filter(|data| data.as_str().starts_with('{'))?;
-    let data: Data = data.parse().ok()?;
-    data.supported
-        .iter()
-        .filter_map(|name| name.parse::<ProtocolVersion>().ok())
+    versions_offered(error)?
+        .into_iter()
         .filter(|version| version.is_legacy() && *version != ProtocolVersion::LATEST_LEGACY)
         .max()
 }
 
 /// Reads an `InitializeResult` leniently: only the revision decides whether there is a connection.
-pub(crate) fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> {
+pub(crate) fn read_result(result: RawRef<'_>, reason: VerdictReason) -> Result<ServerFacts, CallError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Raw<'a> {
@@ -128,6 +169,7 @@ pub(crate) fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> 
         _ => {
             return Err(CallError::UnsupportedVersion {
                 server: excerpt(&raw.protocol_version, MAX_SHOWN_VERSION),
+                client: ProtocolVersion::LATEST_LEGACY.as_str().to_owned(),
             });
         }
     };
@@ -141,6 +183,7 @@ pub(crate) fn read_result(result: RawRef<'_>) -> Result<ServerFacts, CallError> 
         capabilities,
         server_info: raw.server_info.and_then(|text| serde_json::from_str::<Implementation>(text.get()).ok()),
         instructions: raw.instructions.and_then(|text| serde_json::from_str::<String>(text.get()).ok()),
+        verdict: Verdict::new(protocol_version, reason),
         raw: result.to_owned(),
     })
 }

@@ -1,27 +1,37 @@
 //! The life of a connection.
 //!
 //! ```text
-//!   Idle ──start()──> Initializing ──result, revision ours──> Confirming ──`initialized` delivered──> Ready
-//!                         │   ▲ │                                  │                                    │
-//!                         │   └─┘ refused with revisions we have   │                                    │
-//!                         │      in common: once more              │                                    │
-//!                         └──error, foreign revision, timeout──────┴───────closed by either side────────┴──> Closed
+//!           ┌──asked again under a revision in common
+//!           ▼ │
+//!   Idle ──> Probing ──DiscoverResult, revision ours────────────────────────────────────────────────────> Ready
+//!    │        │   ▲                                                                                     (modern)
+//!    │ signs  │   │ refused with modern revisions: once
+//!    │ of a   ▼   │
+//!    │ legacy server
+//!    └──────> Initializing ──result, revision ours──> Confirming ──`initialized` delivered──────────────> Ready
+//!                │   ▲ │                                  │                                             (legacy)
+//!                │   └─┘ refused with revisions we have   │                                                 │
+//!                │      in common: once more              │                                                 │
+//!                └──error, foreign revision, timeout──────┴───────closed by either side─────────────────────┴──> Closed
 //! ```
 //!
-//! While `Initializing` and `Confirming` the server may already ping and log; nothing but the handshake goes out
-//! from our side, apart from answers.
+//! While `Probing` nothing is answered: a modern server must never get a response. While `Initializing` and `Confirming`
+//! the server may already ping and log; nothing but the handshake goes out from our side, apart from answers.
 
-use mcp_jsonrpc::RawJson;
+use std::time::Instant;
+
+use mcp_jsonrpc::{ErrorObject, RawJson};
 use mcp_model::{Implementation, ProtocolVersion, ServerCapabilities};
 
+use crate::era::{Era, Verdict, VerdictReason};
 use crate::renewal::Renewal;
 
 #[derive(Debug)]
 pub(crate) enum Phase {
     Idle,
-    Initializing {
-        renegotiated: bool,
-    },
+    /// `server/discover` is under way; see `probe`.
+    Probing(Box<Handshake>),
+    Initializing(Box<Handshake>),
     Confirming {
         server: Box<ServerFacts>,
     },
@@ -37,6 +47,25 @@ pub(crate) enum Phase {
     Closed,
 }
 
+/// What a handshake has been through.
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    pub(crate) began: Instant,
+    /// When it fails at the latest, whatever it tries; `None` = the clock cannot express it.
+    pub(crate) ends: Option<Instant>,
+    /// The revision that the request under way is made under, or offers.
+    pub(crate) version: ProtocolVersion,
+    pub(crate) reason: VerdictReason,
+    /// `server/discover` was sent again under another revision.
+    pub(crate) reprobed: bool,
+    /// `initialize` was sent again with another revision.
+    pub(crate) renegotiated: bool,
+    /// The HTTP status of the answer under way.
+    pub(crate) status: Option<u16>,
+    /// The refusal of the probe, where it says more than the one of `initialize` will.
+    pub(crate) refusal: Option<ErrorObject>,
+}
+
 /// What the server said about itself in the handshake.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -49,8 +78,17 @@ pub struct ServerFacts {
     pub server_info: Option<Implementation>,
     /// Hints for the model, untrusted text.
     pub instructions: Option<String>,
-    /// The whole result as it came.
+    /// Which era it belongs to and how that was found out. May be kept for the next connection to the same server.
+    pub verdict: Verdict,
+    /// The whole result as it came: of `server/discover`, or of `initialize`.
     pub raw: RawJson,
+}
+
+impl ServerFacts {
+    /// The era of the server.
+    pub const fn era(&self) -> Era {
+        self.verdict.era()
+    }
 }
 
 impl Phase {
@@ -58,7 +96,8 @@ impl Phase {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Idle => "idle",
-            Self::Initializing { .. } => "initializing",
+            Self::Probing(_) => "probing",
+            Self::Initializing(_) => "initializing",
             Self::Confirming { .. } => "confirming",
             Self::Ready { .. } => "ready",
             Self::Renewing(_) => "renewing",
@@ -71,7 +110,16 @@ impl Phase {
         match self {
             Self::Confirming { server } | Self::Ready { server } | Self::Lost { server } => Some(server),
             Self::Renewing(renewal) => Some(&renewal.server),
-            Self::Idle | Self::Initializing { .. } | Self::Closed => None,
+            Self::Idle | Self::Probing(_) | Self::Initializing(_) | Self::Closed => None,
+        }
+    }
+
+    /// The modern revision that requests are made under now; `None` in the legacy era and before anything is known.
+    pub(crate) fn modern(&self) -> Option<ProtocolVersion> {
+        match self {
+            Self::Probing(handshake) => Some(handshake.version),
+            Self::Ready { server } => Some(server.protocol_version).filter(|version| version.is_modern()),
+            _ => None,
         }
     }
 }

@@ -27,6 +27,7 @@ use serde::Deserialize;
 use crate::call::{CallId, CallKind, CallOptions};
 use crate::connection::{Connection, Timer};
 use crate::diagnostic::DiagnosticKind;
+use crate::era::VerdictReason;
 use crate::error::CallError;
 use crate::event::{EndReason, Event};
 use crate::lifecycle;
@@ -111,7 +112,7 @@ impl Connection {
     /// is over, that met this before, or where there is no session to renew; then the driver fails it.
     pub fn handle_session_lost(&mut self, now: Instant, call: CallId) -> bool {
         let Some(state) = self.calls.get_mut(&call) else { return false };
-        if state.resent || state.kind != CallKind::Ordinary {
+        if state.resent || state.kind != CallKind::Ordinary || self.phase.modern().is_some() {
             return false;
         }
         match &mut self.phase {
@@ -183,7 +184,8 @@ impl Connection {
 
     /// The server answered the handshake of a new session.
     pub(crate) fn handle_renewal_result(&mut self, result: RawRef<'_>) {
-        let read = lifecycle::read_result(result);
+        let reason = self.phase.server().map(|server| server.verdict.reason.clone());
+        let read = lifecycle::read_result(result, reason.unwrap_or(VerdictReason::Configured));
         match (read, &mut self.phase) {
             (Ok(server), Phase::Renewing(renewal)) => {
                 *renewal.server = server;
@@ -233,7 +235,8 @@ impl Connection {
         let kind =
             TransmitKind::Request { id: state.wire_id.clone(), establishes_session: false, resumable: true };
         let message = state.message.clone();
-        self.queue_message(message, kind, Some(call));
+        let head = self.plain_head();
+        self.queue_message(message, kind, Some(call), head);
     }
 
     /// A call left the tables: if it carried a renewal, another one must, or nobody does.

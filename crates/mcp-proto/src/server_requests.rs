@@ -120,6 +120,12 @@ impl Connection {
         method: &str,
         params: Option<RawRef<'_>>,
     ) {
+        if self.phase.modern().is_some() {
+            // Whatever is written now, a modern server must never get a response (26, "Transports"), and one that is
+            // not known yet may be modern.
+            let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
+            return self.diagnose(DiagnosticKind::UnexpectedRequest, shown);
+        }
         if self.server_requests.by_wire_id.contains_key(&id) {
             // A resumed stream may replay a question. Showing it again would start an action twice; the one answer
             // serves both copies. A server that gives the id of an open question to another one can only confuse

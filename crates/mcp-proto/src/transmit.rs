@@ -18,9 +18,50 @@ pub struct Transmit {
     pub kind: TransmitKind,
     /// The call whose driver sends it and waits for what comes back; `None`: nobody waits.
     pub owner: Option<CallId>,
-    /// The negotiated revision, for transports that name it beside the message (the `MCP-Protocol-Version` header).
-    /// `None` before a revision was negotiated.
+    /// What transports with a head of their own say beside the message.
+    pub head: Head,
+}
+
+/// What a transport repeats of a message where intermediaries can read it (the headers of Streamable HTTP). `Debug`
+/// leaves names and values out: they are the user's own.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// The negotiated revision, or the one that the message is made under. `None` before there is one.
     pub protocol_version: Option<ProtocolVersion>,
+    /// The routing of a modern message on exchanges; `None` in the legacy era and on a channel.
+    pub routing: Option<Box<Routing>>,
+}
+
+/// What a modern message repeats of itself.
+#[derive(Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Routing {
+    /// The method.
+    pub method: String,
+    /// The tool, prompt, resource or task that the params name, as plain text.
+    pub name: Option<String>,
+    /// Header suffix and plain text of each tool argument that the server wants repeated.
+    pub params: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head")
+            .field("protocol_version", &self.protocol_version)
+            .field("routing", &self.routing)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Routing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Routing")
+            .field("method", &self.method)
+            .field("has_name", &self.name.is_some())
+            .field("params", &self.params.len())
+            .finish()
+    }
 }
 
 impl fmt::Debug for Transmit {
@@ -29,7 +70,7 @@ impl fmt::Debug for Transmit {
             .field("bytes", &self.message.len())
             .field("kind", &self.kind)
             .field("owner", &self.owner)
-            .field("protocol_version", &self.protocol_version)
+            .field("head", &self.head)
             .finish()
     }
 }

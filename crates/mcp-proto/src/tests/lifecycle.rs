@@ -18,7 +18,7 @@ fn initialize_offers_the_newest_legacy_revision_and_says_who_we_are() {
         panic!("a request")
     };
     assert!(establishes_session && !resumable);
-    assert_eq!((transmit.owner, transmit.protocol_version), (Some(call), None));
+    assert_eq!((transmit.owner, transmit.head.protocol_version), (Some(call), None));
     let sent = session.only_sent();
     assert_eq!(sent["method"], "initialize");
     assert_eq!(
@@ -89,7 +89,7 @@ fn every_older_revision_is_accepted_and_spoken_from_then_on() {
         session.drain();
         session.sent.clear();
         session.core.call(session.now, "ping", None, &crate::CallOptions::default()).unwrap();
-        assert_eq!(session.core.poll_transmit().unwrap().protocol_version, Some(version));
+        assert_eq!(session.core.poll_transmit().unwrap().head.protocol_version, Some(version));
     }
 }
 
@@ -103,7 +103,7 @@ fn initialized_is_delivered_before_anything_else_goes_out() {
     session.accept("2025-11-25", "{}");
     let initialized = session.sent.last().cloned().unwrap();
     assert_eq!((&initialized.kind, initialized.owner), (&TransmitKind::Notification, Some(call)));
-    assert_eq!(initialized.protocol_version, Some(ProtocolVersion::V2025_11_25));
+    assert_eq!(initialized.head.protocol_version, Some(ProtocolVersion::V2025_11_25));
     assert_eq!(session.sent().pop(), Some(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})));
     session.outcome(call).unwrap();
 

@@ -8,6 +8,7 @@ mod cancellation;
 mod closed;
 mod deadlines;
 mod elicitation;
+mod eras;
 mod invariants;
 mod lifecycle;
 mod messages;

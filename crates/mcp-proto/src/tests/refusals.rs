@@ -23,7 +23,7 @@ fn a_revision_that_is_not_ours_closes_the_connection() {
             r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":{version},"capabilities":{{}}}}}}"#
         ));
         match session.failure(call) {
-            CallError::UnsupportedVersion { server } => assert_eq!(server, shown),
+            CallError::UnsupportedVersion { server, .. } => assert_eq!(server, shown),
             CallError::InvalidResult { .. } => assert_eq!(shown, "unreadable", "{version}"),
             other => panic!("{other:?}"),
         }
