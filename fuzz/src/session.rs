@@ -191,7 +191,7 @@ impl World {
             _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no")),
         };
         let open = self.core.is_asked(question);
-        if self.core.answer(question, answer).is_ok() {
+        if self.core.answer(self.now, question, answer).is_ok() {
             assert!(open && self.gone.insert(question), "a question is answered twice");
         }
     }

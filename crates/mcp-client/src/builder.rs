@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_model::{Implementation, Root};
-use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport};
+use mcp_model::{Implementation, ProtocolVersion, Root};
+use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
 
 use crate::client::Client;
 use crate::driver::{Driver, EventFn, HttpLink, LineLink, Link, Listeners};
@@ -66,7 +66,26 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the handshake may take. Default 60 s.
+    /// How to find out which protocol era the server belongs to. Default: see [`Mode`]'s use in the README of this
+    /// crate; the verdict of a connection is in [`ServerFacts::verdict`](crate::ServerFacts::verdict).
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.config.mode = mode;
+        self
+    }
+
+    /// How long a program may be silent when it is asked for its era, before it is taken for a legacy server. Default 3 s.
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.config.probe_timeout = timeout;
+        self
+    }
+
+    /// Whether requests of the modern era say who the client is. Default: yes. `initialize` always does.
+    pub fn send_client_info(mut self, send: bool) -> Self {
+        self.config.send_client_info = send;
+        self
+    }
+
+    /// How long the handshake may take in all. Default 60 s.
     pub fn initialize_timeout(mut self, timeout: Duration) -> Self {
         self.config.initialize_timeout = timeout;
         self
@@ -121,12 +140,26 @@ impl ClientBuilder {
             Endpoint::Stdio(server) => {
                 let name = server.describe();
                 let connection = server.spawn().map_err(Error::transport_failed)?;
-                self.connect_line(connection, name).await
+                let (client, driver) = self.line_client(connection, name.clone());
+                match client.finish_connecting().await {
+                    Err(_) if driver.wants_restart() => {
+                        // It ended when it was asked what it is. It is started once more and taken for what it is.
+                        let legacy =
+                            Verdict::new(ProtocolVersion::LATEST_LEGACY, VerdictReason::ExitedOnProbe);
+                        self.config.mode = Mode::Known(legacy);
+                        let connection = server.spawn().map_err(Error::transport_failed)?;
+                        self.line_client(connection, name).0.finish_connecting().await
+                    }
+                    connected => connected,
+                }
             }
-            Endpoint::Line(connection) => self.connect_line(connection, "a byte stream".to_owned()).await,
+            Endpoint::Line(connection) => {
+                self.line_client(connection, "a byte stream".to_owned()).0.finish_connecting().await
+            }
             Endpoint::Http(server) => {
                 let name = server.describe();
                 let link = HttpLink::new(server.connect());
+                self.config.wire = Wire::Exchanges;
                 let driver = self.driver(Link::Http(link), name);
                 let client = Client::new(driver, self.request, None);
                 client.finish_connecting().await
@@ -134,15 +167,15 @@ impl ClientBuilder {
         }
     }
 
-    async fn connect_line(
-        self,
+    fn line_client(
+        &self,
         connection: mcp_transport::stdio::LineConnection,
         name: String,
-    ) -> Result<Client, Error> {
+    ) -> (Client, Arc<Driver>) {
         let (sender, receiver) = connection.split();
         let driver = self.driver(Link::Line(LineLink::new(sender)), name);
-        let client = Client::new(driver, self.request, Some(receiver));
-        client.finish_connecting().await
+        let client = Client::new(Arc::clone(&driver), self.request.clone(), Some(receiver));
+        (client, driver)
     }
 
     fn driver(&self, link: Link, name: String) -> Arc<Driver> {

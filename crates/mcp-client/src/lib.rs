@@ -19,7 +19,10 @@ pub use event::{ClientEvent, Events};
 pub use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, FormRequest, UrlRequest};
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
-pub use mcp_proto::{Diagnostic, DiagnosticKind, ElicitationSupport, Limits, ListKind, ServerFacts};
+pub use mcp_proto::{
+    Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind, Mode, ServerFacts, Verdict,
+    VerdictReason,
+};
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit};

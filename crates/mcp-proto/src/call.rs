@@ -17,9 +17,10 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_jsonrpc::RequestId;
+use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::{Map, Value};
 
+use crate::mrtr::Pause;
 use crate::renewal::Setup;
 
 /// Names one call of the application for the life of the connection. It is not the JSON-RPC id: one call may take
@@ -90,6 +91,12 @@ pub(crate) struct CallState {
     pub(crate) resent: bool,
     /// What its success changes for later sessions.
     pub(crate) setup: Option<Setup>,
+    /// What is needed to make its request again (modern era).
+    pub(crate) modern: Option<Box<ModernCall>>,
+    /// Pages of tools that were listed for its headers.
+    pub(crate) relisted: u32,
+    /// It waits for input and has no request on the wire.
+    pub(crate) pause: Option<Box<Pause>>,
     pub(crate) started: Instant,
     pub(crate) timeout: Duration,
     pub(crate) reset_on_progress: bool,
@@ -98,6 +105,22 @@ pub(crate) struct CallState {
     pub(crate) deadline: Option<Instant>,
     /// `deadline` never moves past this.
     pub(crate) hard_deadline: Option<Instant>,
+}
+
+/// A modern call as it was asked for, and what became of it so far.
+#[derive(Debug)]
+pub(crate) struct ModernCall {
+    pub(crate) method: String,
+    pub(crate) params: Option<RawJson>,
+    pub(crate) options: CallOptions,
+    /// How often the server wanted input.
+    pub(crate) rounds: u32,
+    /// How often in a row it had nothing to ask.
+    pub(crate) paces: u32,
+    /// It was made again under another revision.
+    pub(crate) revised: bool,
+    /// The refusal of its headers, for which the tools were listed again.
+    pub(crate) mismatch: Option<ErrorObject>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +132,8 @@ pub(crate) enum CallKind {
     Probe,
     /// A request of the application.
     Ordinary,
+    /// The list of tools, asked for in the middle of a call whose headers the server refused.
+    Relist,
     /// `initialize` for a session in place of one that the server lost. Internal: nobody is told how it ended.
     Renew,
     /// Sets up again in a new session what the application had set up in the old one. Internal too.
@@ -141,6 +166,9 @@ impl CallState {
             message: Bytes::new(),
             resent: false,
             setup: None,
+            modern: None,
+            relisted: 0,
+            pause: None,
             started: now,
             timeout: options.timeout,
             reset_on_progress: options.reset_on_progress,

@@ -119,6 +119,12 @@ pub struct Limits {
     /// Bytes of params of all those requests together. Default 16 MiB: one message of the greatest default size, and
     /// far above what forms and sampling need. At the limit as above.
     pub max_server_request_bytes: usize,
+    /// How often one call may be asked for input in the middle (modern era). Default 10, as other clients have it. At
+    /// the limit the call fails with [`CallError::TooManyRounds`](crate::CallError::TooManyRounds).
+    pub max_input_rounds: u32,
+    /// Tools of which it is remembered which arguments go into headers (modern era, over exchanges). Default 4,096, more
+    /// than any model is shown. What is listed beyond that is called without those headers.
+    pub max_tools_with_headers: usize,
     /// Bytes of peer text kept in a diagnostic. Default 256, a few lines of a log; longer text is cut with an
     /// ellipsis.
     pub max_excerpt_bytes: usize,
@@ -130,6 +136,8 @@ impl Default for Limits {
             max_calls: 4096,
             max_server_requests: 64,
             max_server_request_bytes: 16 * 1024 * 1024,
+            max_input_rounds: 10,
+            max_tools_with_headers: 4096,
             max_excerpt_bytes: 256,
         }
     }

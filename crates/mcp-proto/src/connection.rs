@@ -8,17 +8,18 @@ use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
 use mcp_model::{ListRootsResult, MetaObject, ProtocolVersion, Root, methods};
 
-use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::call::{CallId, CallKind, CallOptions, CallState, ModernCall, earliest};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
-use crate::era::Wire;
+use crate::era::{Era, Wire};
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event, ServerRequestId};
 use crate::gate;
 use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
 use crate::server_requests::ServerRequests;
+use crate::tools::ToolTable;
 use crate::transmit::{Head, Transmit, TransmitKind};
 
 /// The client side of one MCP connection: lifecycle, correlation, deadlines, progress, cancellation and the
@@ -50,6 +51,7 @@ pub struct Connection {
     pub(crate) desired: Desired,
     /// What each modern request carries in `_meta`, with the revision that it is for.
     pub(crate) meta: Option<(ProtocolVersion, MetaObject)>,
+    pub(crate) tools: ToolTable,
     pub(crate) wants_restart: bool,
     roots: Vec<Root>,
     /// The server was told the roots.
@@ -62,6 +64,8 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     Call(CallId),
+    /// A paused call goes on.
+    Pace(CallId),
     ServerRequest(ServerRequestId),
 }
 
@@ -80,6 +84,7 @@ impl Connection {
             scratch: Vec::new(),
             desired: Desired::default(),
             meta: None,
+            tools: ToolTable::new(config.limits.max_tools_with_headers),
             wants_restart: false,
             roots: config.roots.clone().unwrap_or_default(),
             roots_told: false,
@@ -101,9 +106,22 @@ impl Connection {
         let server = self.usable()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
         let call = self.next_call_id();
+        let modern = self.phase.modern().is_some();
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         if let Some(state) = self.calls.get_mut(&call) {
-            state.setup = Setup::of(method, params);
+            if modern {
+                state.modern = Some(Box::new(ModernCall {
+                    method: method.to_owned(),
+                    params: params.cloned(),
+                    options: options.clone(),
+                    rounds: 0,
+                    paces: 0,
+                    revised: false,
+                    mismatch: None,
+                }));
+            } else {
+                state.setup = Setup::of(method, params);
+            }
         }
         if !self.is_ready() {
             self.hold(now, call);
@@ -234,7 +252,8 @@ impl Connection {
             self.timers.remove(&(at, timer));
             match timer {
                 Timer::Call(call) => self.time_out_call(now, call),
-                Timer::ServerRequest(request) => self.time_out_server_request(request),
+                Timer::Pace(call) => self.resume(now, call),
+                Timer::ServerRequest(request) => self.time_out_server_request(now, request),
             }
         }
     }
@@ -254,9 +273,10 @@ impl Connection {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// When this call ends by itself, for drivers in which each call waits for its own deadline.
+    /// When this call ends or goes on by itself, for drivers in which each call waits for its own deadline.
     pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
-        self.calls.get(&call).and_then(|state| state.deadline)
+        let state = self.calls.get(&call)?;
+        earliest(state.deadline, state.pause.as_ref().and_then(|pause| pause.resumes))
     }
 
     /// Whether this call has not ended yet.
@@ -267,6 +287,17 @@ impl Connection {
     /// What the server said about itself; `None` before the handshake and after the end.
     pub fn server(&self) -> Option<&ServerFacts> {
         self.phase.server()
+    }
+
+    /// Whether the server may have a standing stream for what belongs to no call: a legacy server over exchanges.
+    pub fn has_standing_stream(&self) -> bool {
+        self.config.wire == Wire::Exchanges && self.server().is_some_and(|server| server.era() == Era::Legacy)
+    }
+
+    /// What a transport says beside what belongs to the session and not to a message (opening the standing stream,
+    /// ending the session).
+    pub fn session_head(&self) -> Head {
+        self.plain_head()
     }
 
     /// Whether ordinary calls are allowed now.
@@ -324,7 +355,7 @@ impl Connection {
         // One place above the limit is for the handshake of a new session: the calls in flight wait for it, so it must
         // not wait for them.
         let limit = self.config.limits.max_calls;
-        if kind != CallKind::Renew && self.wire.len() >= limit {
+        if kind != CallKind::Renew && self.calls.len() >= limit {
             return Err(Misuse::TooManyCalls { limit });
         }
         let Ok(wire_id) = self.wire.insert(call) else { return Err(Misuse::TooManyCalls { limit }) };
@@ -439,6 +470,10 @@ impl Connection {
     pub(crate) fn tell_roots(&mut self) -> ListRootsResult {
         self.roots_told = true;
         self.roots_stale = false;
+        self.current_roots()
+    }
+
+    pub(crate) fn current_roots(&self) -> ListRootsResult {
         let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
         ListRootsResult::new(self.roots.clone()).for_version(version)
     }
@@ -466,9 +501,13 @@ impl Connection {
     /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
         let state = self.calls.remove(&call)?;
+        self.disarm(state.deadline, Timer::Call(call));
+        if let Some(pause) = &state.pause {
+            self.withdraw_round(call, pause);
+            return Some(state);
+        }
         let removed = self.wire.remove(&state.wire_id);
         debug_assert!(matches!(removed, Removed::Found(_)), "a call owns its id in the table");
-        self.disarm(state.deadline, Timer::Call(call));
         if !state.dispatched {
             self.transmits.retain(|transmit| match &transmit.kind {
                 TransmitKind::Request { id, .. } => *id != state.wire_id,
@@ -481,7 +520,7 @@ impl Connection {
     /// Reports the end of a call that is out of the tables already. A handshake that fails closes the connection.
     pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
         match state.kind {
-            CallKind::Ordinary => {
+            CallKind::Ordinary | CallKind::Relist => {
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.carrier_left(call);
             }

@@ -59,6 +59,8 @@ pub enum DiagnosticKind {
     SessionNotRenewed,
     /// What the application had set up (log level, a subscription) was refused in a new session.
     SetupNotRestored,
+    /// A tool was left out of its list, because it says wrongly which arguments go into headers.
+    ToolDropped,
     /// A list went on for more pages than allowed; it was cut there.
     TooManyPages,
     /// A JSON array where the negotiated revision has no batches.
@@ -92,6 +94,7 @@ impl DiagnosticKind {
             Self::ServerRequestTimeout => "server_request_timeout",
             Self::SessionNotRenewed => "session_not_renewed",
             Self::SetupNotRestored => "setup_not_restored",
+            Self::ToolDropped => "tool_dropped",
             Self::TooManyPages => "too_many_pages",
             Self::UnexpectedBatch => "unexpected_batch",
             Self::UnknownResponse => "unknown_response",

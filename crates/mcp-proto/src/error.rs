@@ -20,6 +20,8 @@ pub enum CallError {
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
     },
+    /// The server needs input to go on, and the application's handler did not give it. The server is not told.
+    InputRefused(ErrorObject),
     /// The server's answer breaks JSON-RPC.
     InvalidEnvelope(DecodeError),
     /// The server's answer is an envelope, but its content breaks the protocol.
@@ -35,6 +37,11 @@ pub enum CallError {
         after: Duration,
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
+    },
+    /// The server wants input again and again.
+    TooManyRounds {
+        /// [`Limits::max_input_rounds`](crate::Limits::max_input_rounds).
+        limit: u32,
     },
     /// Client and server have no protocol revision in common.
     UnsupportedVersion {
@@ -54,7 +61,10 @@ impl CallError {
             | Self::Closed { dispatched }
             | Self::Timeout { dispatched, .. } => *dispatched,
             Self::InvalidEnvelope(_) | Self::InvalidResult { .. } => true,
-            Self::Rpc(_) | Self::UnsupportedVersion { .. } => false,
+            Self::InputRefused(_)
+            | Self::Rpc(_)
+            | Self::TooManyRounds { .. }
+            | Self::UnsupportedVersion { .. } => false,
         }
     }
 }
@@ -64,6 +74,10 @@ impl fmt::Display for CallError {
         match self {
             Self::Cancelled { .. } => f.write_str("the call was cancelled"),
             Self::Closed { .. } => f.write_str("the connection is closed"),
+            Self::InputRefused(_) => f.write_str("the input that the server needs was not given"),
+            Self::TooManyRounds { limit } => {
+                write!(f, "the server wants input for more than {limit} times")
+            }
             Self::InvalidEnvelope(_) => f.write_str("the answer is not a valid JSON-RPC message"),
             Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
             Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
@@ -80,7 +94,7 @@ impl std::error::Error for CallError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::InvalidEnvelope(error) => Some(error),
-            Self::Rpc(error) => Some(error),
+            Self::InputRefused(error) | Self::Rpc(error) => Some(error),
             _ => None,
         }
     }
@@ -121,6 +135,11 @@ pub enum Misuse {
     Started,
     /// The question is no longer open: answered, withdrawn by the server, timed out, or the connection ended.
     StaleRequest,
+    /// An argument that the server wants in a header cannot be written there so that it can be compared.
+    UnsendableArgument {
+        /// Why; peer text in it is cut and escaped.
+        reason: String,
+    },
     /// As many calls are in flight as [`Limits::max_calls`](crate::Limits::max_calls) allows.
     TooManyCalls {
         /// The limit.
@@ -156,6 +175,7 @@ impl fmt::Display for Misuse {
             Self::Reserved { method } => write!(f, "{method} is sent by the connection itself"),
             Self::Started => f.write_str("the connection was started before"),
             Self::StaleRequest => f.write_str("the request of the server is no longer open"),
+            Self::UnsendableArgument { reason } => f.write_str(reason),
             Self::TooManyCalls { limit } => write!(f, "{limit} calls are in flight, which is the limit"),
             Self::NotDeclaredByClient { capability } => {
                 write!(f, "the client did not declare the capability {capability}")

@@ -110,6 +110,8 @@ pub enum InputRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReason {
+    /// The call in the middle of which it was asked has ended.
+    CallEnded,
     /// The connection ended.
     Closed,
     /// Nobody answered within [`Config::server_request_timeout`](crate::Config::server_request_timeout).

@@ -128,6 +128,10 @@ impl Connection {
         let Some(call) = self.take_answered(&response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
         let outcome = match state.kind {
+            CallKind::Ordinary if self.phase.modern().is_some() => {
+                return self.handle_modern_result(now, call, state, response.result);
+            }
+            CallKind::Relist => return self.handle_relisted(now, call, state, response.result),
             CallKind::Ordinary => {
                 if let Some(setup) = state.setup.take() {
                     self.desired.apply(setup);
@@ -167,7 +171,10 @@ impl Connection {
             CallKind::Initialize => self.renegotiate(now, call, error),
             CallKind::Probe => return self.handle_probe_refused(now, call, &state, error),
             CallKind::Renew => return self.handle_renewal_refused(&error),
-            CallKind::Ordinary | CallKind::Restore => Err(CallError::Rpc(error)),
+            CallKind::Ordinary | CallKind::Relist if self.phase.modern().is_some() => {
+                return self.handle_modern_error(now, call, state, error);
+            }
+            CallKind::Ordinary | CallKind::Relist | CallKind::Restore => Err(CallError::Rpc(error)),
         };
         if let Err(error) = ended {
             self.end_call(call, &state, Err(error));

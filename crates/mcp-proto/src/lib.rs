@@ -47,12 +47,15 @@ mod gate;
 mod incoming;
 mod lifecycle;
 mod modern;
+mod mrtr;
 mod phase;
 mod probe;
 mod renewal;
 mod server_requests;
 #[cfg(test)]
 mod tests;
+mod tool_headers;
+mod tools;
 mod transmit;
 
 /// Runs the example of the README as a test.
@@ -69,4 +72,5 @@ pub use error::{CallError, Misuse};
 pub use event::{Answer, EndReason, Event, InputRequest, ListKind, ServerRequest, ServerRequestId};
 pub use incoming::Origin;
 pub use phase::ServerFacts;
+pub use tool_headers::{ToolHeaders, ToolHeadersError};
 pub use transmit::{Head, Routing, Transmit, TransmitKind};

@@ -1,13 +1,21 @@
 //! What the modern era (2026-07-28) puts on each message: everything that a server needs to know, because it remembers
 //! nothing.
 
-use mcp_jsonrpc::RawJson;
-use mcp_model::{MetaObject, ProtocolVersion, methods};
-use serde::Deserialize;
+use std::time::Instant;
 
+use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
+use mcp_model::{MetaObject, ProtocolVersion, ResultType, inspect_result_type, methods};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::era::Wire;
-use crate::error::Misuse;
+use crate::error::{CallError, Misuse};
+use crate::lifecycle::versions_offered;
+use crate::mrtr::takes_input;
+use crate::phase::Phase;
+use crate::tool_headers::ToolHeadersError;
 use crate::transmit::{Head, Routing};
 
 impl Connection {
@@ -31,28 +39,123 @@ impl Connection {
     ) -> Result<Head, Misuse> {
         let mut head = Head { protocol_version: Some(version), routing: None };
         if self.config.wire == Wire::Exchanges {
-            let name = params.and_then(|params| routing_name(method, params));
-            let routing = Routing { method: method.to_owned(), name, params: Vec::new() };
-            head.routing = Some(Box::new(routing));
+            let (name, params) = self.routed(method, params)?;
+            let method = method.to_owned();
+            head.routing = Some(Box::new(Routing { method, name, params }));
         }
         Ok(head)
     }
+
+    /// What is repeated of the params: the name, and arguments of a tool.
+    fn routed(&self, method: &str, params: Option<&RawJson>) -> Result<Routed, Misuse> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Named<'a> {
+            name: Option<String>,
+            uri: Option<String>,
+            task_id: Option<String>,
+            #[serde(borrow)]
+            arguments: Option<&'a RawValue>,
+        }
+        let named = match method {
+            methods::TOOLS_CALL
+            | methods::PROMPTS_GET
+            | methods::RESOURCES_READ
+            | methods::TASKS_GET
+            | methods::TASKS_UPDATE
+            | methods::TASKS_CANCEL => {
+                params.and_then(|params| params.as_raw_ref().parse::<Named<'_>>().ok())
+            }
+            _ => None,
+        };
+        let Some(named) = named else { return Ok((None, Vec::new())) };
+        match method {
+            methods::TOOLS_CALL => {
+                let arguments = named.arguments.map_or("{}", RawValue::get);
+                let tool = named.name.as_deref().unwrap_or_default();
+                let params = self.tools.params(tool, arguments);
+                let unsendable =
+                    |error: ToolHeadersError| Misuse::UnsendableArgument { reason: error.to_string() };
+                Ok((named.name, params.map_err(unsendable)?))
+            }
+            methods::PROMPTS_GET => Ok((named.name, Vec::new())),
+            methods::RESOURCES_READ => Ok((named.uri, Vec::new())),
+            _ => Ok((named.task_id, Vec::new())),
+        }
+    }
+
+    /// A result arrived for a call of the application. What kind of result it is is looked at before anything else: read
+    /// as a type, a request for input would pass as an empty success.
+    pub(crate) fn handle_modern_result(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        state: CallState,
+        result: RawRef<'_>,
+    ) {
+        let method = state.modern.as_ref().map_or("", |modern| modern.method.as_str());
+        let invalid = |reason: &str| Err(CallError::InvalidResult { reason: reason.to_owned() });
+        let outcome = match inspect_result_type(result.as_str()) {
+            Ok(ResultType::Complete) => Ok(self.completed(method, result)),
+            Ok(ResultType::InputRequired) if takes_input(method) => {
+                return self.pause(now, call, state, result);
+            }
+            Ok(ResultType::InputRequired) => invalid("input was asked for where the protocol has none"),
+            Ok(_) => invalid("the resultType is none that this client declared"),
+            Err(_) => invalid("the result is no readable object"),
+        };
+        self.end_call(call, &state, outcome);
+    }
+
+    /// A complete result, as the application gets it.
+    fn completed(&mut self, method: &str, result: RawRef<'_>) -> RawJson {
+        if method == methods::TOOLS_LIST && self.config.wire == Wire::Exchanges {
+            self.list_tools(result)
+        } else {
+            result.to_owned()
+        }
+    }
+
+    /// An error arrived for a call of the application. Two of them say how to do it right, once.
+    pub(crate) fn handle_modern_error(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        error: ErrorObject,
+    ) {
+        let Some(modern) = state.modern.as_mut() else {
+            return self.end_call(call, &state, Err(CallError::Rpc(error)));
+        };
+        if state.kind == CallKind::Relist {
+            // Why the tools could not be listed matters less than why they had to be.
+            let error = modern.mismatch.take().unwrap_or(error);
+            return self.end_call(call, &state, Err(CallError::Rpc(error)));
+        }
+        if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            && !modern.revised
+            && let Some(version) = modern_version_offered(&error)
+            && let Phase::Ready { server } = &mut self.phase
+        {
+            modern.revised = true;
+            server.protocol_version = version;
+            return self.resend(now, call, state, None);
+        }
+        if error.code == ErrorCode::HEADER_MISMATCH
+            && modern.mismatch.is_none()
+            && modern.method == methods::TOOLS_CALL
+            && self.config.wire == Wire::Exchanges
+        {
+            modern.mismatch = Some(error);
+            return self.relist(now, call, state, None);
+        }
+        self.end_call(call, &state, Err(CallError::Rpc(error)));
+    }
 }
 
-/// What `Mcp-Name` repeats of the params of this method.
-fn routing_name(method: &str, params: &RawJson) -> Option<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Named {
-        name: Option<String>,
-        uri: Option<String>,
-        task_id: Option<String>,
-    }
-    let named = || params.parse::<Named>().ok();
-    match method {
-        methods::TOOLS_CALL | methods::PROMPTS_GET => named()?.name,
-        methods::RESOURCES_READ => named()?.uri,
-        methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL => named()?.task_id,
-        _ => None,
-    }
+/// `Mcp-Name`, and suffixes and values of `Mcp-Param-*`.
+type Routed = (Option<String>, Vec<(String, String)>);
+
+fn modern_version_offered(error: &ErrorObject) -> Option<ProtocolVersion> {
+    versions_offered(error)?.into_iter().filter(|version| version.is_modern()).max()
 }

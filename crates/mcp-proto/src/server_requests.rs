@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
-use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef, RequestId, encode};
+use mcp_jsonrpc::{ErrorCode, ErrorObject, ParseError, RawJson, RawRef, RequestId, encode};
 use mcp_model::{EmptyResult, ProtocolVersion, methods};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -32,10 +32,19 @@ pub(crate) struct ServerRequests {
 
 #[derive(Debug)]
 pub(crate) struct Open {
-    wire_id: RequestId,
+    asker: Asker,
     asked: Asked,
     bytes: usize,
     deadline: Option<Instant>,
+}
+
+/// Where an answer goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Asker {
+    /// Into the retry of this call, under this key (modern era).
+    Round { call: CallId, key: String },
+    /// Back to the server, as the response to this request (legacy era).
+    Server(RequestId),
 }
 
 /// What an answer is checked against.
@@ -63,15 +72,17 @@ impl ServerRequests {
 
     fn remove(&mut self, id: ServerRequestId) -> Option<Open> {
         let open = self.open.remove(&id)?;
-        self.by_wire_id.remove(&open.wire_id);
+        if let Asker::Server(wire_id) = &open.asker {
+            self.by_wire_id.remove(wire_id);
+        }
         self.bytes = self.bytes.saturating_sub(open.bytes);
         Some(open)
     }
 
-    /// Which limit another question with so many bytes of params would exceed, as the server is told.
-    fn refusal(&self, bytes: usize) -> Option<String> {
+    /// Which limit so many more questions with so many bytes of params would exceed, as the server is told.
+    pub(crate) fn refusal(&self, questions: usize, bytes: usize) -> Option<String> {
         let Self { capacity, capacity_bytes, .. } = self;
-        if self.open.len() >= *capacity {
+        if self.open.len().saturating_add(questions) > *capacity {
             return Some(format!("the client answers at most {capacity} requests at once"));
         }
         (self.bytes.saturating_add(bytes) > *capacity_bytes)
@@ -91,15 +102,21 @@ impl ServerRequests {
 impl Connection {
     /// Answers a question of the server. Refused if it is no longer open, or if the answer is of a kind that the
     /// question cannot have; then it stays open.
-    pub fn answer(&mut self, request: ServerRequestId, answer: Answer) -> Result<(), Misuse> {
+    pub fn answer(&mut self, now: Instant, request: ServerRequestId, answer: Answer) -> Result<(), Misuse> {
         let open = self.server_requests.open.get(&request).ok_or(Misuse::StaleRequest)?;
         if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage)) {
             return Err(Misuse::WrongAnswer);
         }
-        let open = self.server_requests.remove(request).ok_or(Misuse::StaleRequest)?;
-        self.disarm(open.deadline, Timer::ServerRequest(request));
-        self.send_answer(&open, answer);
+        let open = self.take_question(request).ok_or(Misuse::StaleRequest)?;
+        self.pass_on(now, request, &open, answer);
         Ok(())
+    }
+
+    /// Takes an open question out of every table.
+    pub(crate) fn take_question(&mut self, request: ServerRequestId) -> Option<Open> {
+        let open = self.server_requests.remove(request)?;
+        self.disarm(open.deadline, Timer::ServerRequest(request));
+        Some(open)
     }
 
     /// Whether this question is still open.
@@ -141,14 +158,14 @@ impl Connection {
                 self.respond(&id, &roots);
             }
             methods::ELICITATION_CREATE if self.serves_elicitation() => match self.read_elicitation(params) {
-                Ok(request) => self.open_request(now, related_call, id, InputRequest::Elicit(request)),
+                Ok(request) => self.ask(now, related_call, id, InputRequest::Elicit(request)),
                 Err(refusal) => {
                     self.diagnose(DiagnosticKind::ElicitationRequestInvalid, refusal.message.clone());
                     self.respond_error(&id, &refusal);
                 }
             },
             methods::SAMPLING_CREATE_MESSAGE if self.config.sampling => match self.read_sampling(params) {
-                Ok(params) => self.open_request(now, related_call, id, InputRequest::CreateMessage(params)),
+                Ok(params) => self.ask(now, related_call, id, InputRequest::CreateMessage(params)),
                 Err(refusal) => {
                     self.diagnose(DiagnosticKind::SamplingRequestInvalid, refusal.message.clone());
                     self.respond_error(&id, &refusal);
@@ -165,7 +182,7 @@ impl Connection {
 
     /// Whether `elicitation/create` is a method of this connection: the application serves it, and the revision, once
     /// there is one, has it.
-    fn serves_elicitation(&self) -> bool {
+    pub(crate) fn serves_elicitation(&self) -> bool {
         let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
         self.config.elicitation.any() && version >= ProtocolVersion::V2025_06_18
     }
@@ -184,10 +201,11 @@ impl Connection {
     }
 
     /// Parses and gates an elicitation; the error is what goes on the wire.
-    fn read_elicitation(&self, params: Option<RawRef<'_>>) -> Result<ElicitRequest, ErrorObject> {
+    pub(crate) fn read_elicitation(&self, params: Option<RawRef<'_>>) -> Result<ElicitRequest, ErrorObject> {
         let (version, params) = self.read_params(params)?;
         let revision = match version {
             ProtocolVersion::V2025_06_18 => Revision::V2025_06_18,
+            version if version.is_modern() => Revision::V2026_07_28,
             _ => Revision::V2025_11_25,
         };
         let ElicitationSupport { form, url } = self.config.elicitation;
@@ -198,7 +216,7 @@ impl Connection {
     }
 
     /// Checks the outermost shape of a sampling request; the error is what goes on the wire.
-    fn read_sampling(&self, params: Option<RawRef<'_>>) -> Result<RawJson, ErrorObject> {
+    pub(crate) fn read_sampling(&self, params: Option<RawRef<'_>>) -> Result<RawJson, ErrorObject> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Tools {
@@ -219,46 +237,59 @@ impl Connection {
         Ok(params.to_owned())
     }
 
-    fn open_request(
+    fn ask(&mut self, now: Instant, related_call: Option<CallId>, wire_id: RequestId, input: InputRequest) {
+        if let Some(refusal) = self.server_requests.refusal(1, input.bytes()) {
+            self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
+            return self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal));
+        }
+        self.open_request(now, related_call, wire_id.clone(), Asker::Server(wire_id), input);
+    }
+
+    /// Opens a question, for which there is room.
+    pub(crate) fn open_request(
         &mut self,
         now: Instant,
         related_call: Option<CallId>,
         wire_id: RequestId,
+        asker: Asker,
         input: InputRequest,
-    ) {
-        let (asked, bytes) = match &input {
-            InputRequest::Elicit(request) => (Asked::Elicit(request.clone()), request.raw().get().len()),
-            InputRequest::CreateMessage(params) => (Asked::CreateMessage, params.as_str().len()),
+    ) -> ServerRequestId {
+        let bytes = input.bytes();
+        let asked = match &input {
+            InputRequest::Elicit(request) => Asked::Elicit(request.clone()),
+            InputRequest::CreateMessage(_) => Asked::CreateMessage,
         };
-        if let Some(refusal) = self.server_requests.refusal(bytes) {
-            self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
-            return self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal));
-        }
         let id = ServerRequestId(self.server_requests.next);
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
         self.arm(deadline, Timer::ServerRequest(id));
-        self.server_requests.by_wire_id.insert(wire_id.clone(), id);
+        if let Asker::Server(wire_id) = &asker {
+            self.server_requests.by_wire_id.insert(wire_id.clone(), id);
+        }
         self.server_requests.bytes += bytes;
-        self.server_requests.open.insert(id, Open { wire_id: wire_id.clone(), asked, bytes, deadline });
+        self.server_requests.open.insert(id, Open { asker, asked, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, input }));
+        id
     }
 
     /// `notifications/cancelled` from the server: the question is withdrawn and must not be answered.
     pub(crate) fn withdraw_server_request(&mut self, wire_id: &RequestId) {
         let Some(&request) = self.server_requests.by_wire_id.get(wire_id) else { return };
-        if let Some(open) = self.server_requests.remove(request) {
-            self.disarm(open.deadline, Timer::ServerRequest(request));
+        if self.take_question(request).is_some() {
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Withdrawn });
         }
     }
 
-    pub(crate) fn time_out_server_request(&mut self, request: ServerRequestId) {
+    pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
         let Some(open) = self.server_requests.remove(request) else { return };
         let waited = self.config.server_request_timeout.as_millis();
+        let what = match &open.asker {
+            Asker::Round { .. } => "a request of a call".to_owned(),
+            Asker::Server(id) => format!("request {id}"),
+        };
         self.diagnose(
             DiagnosticKind::ServerRequestTimeout,
-            format!("request {} was not answered within {waited} ms", open.wire_id),
+            format!("{what} was not answered within {waited} ms"),
         );
         let answer = match open.asked {
             Asked::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
@@ -267,37 +298,55 @@ impl Connection {
                 "the client did not answer in time",
             )),
         };
-        self.send_answer(&open, answer);
+        // The end of the question before what follows from it: it may be the end of its call.
         self.push_event(Event::ServerRequestEnded { request, reason: EndReason::TimedOut });
+        self.pass_on(now, request, &open, answer);
     }
 
-    fn send_answer(&mut self, open: &Open, answer: Answer) {
-        match (answer, &open.asked) {
-            (Answer::Error(error), _) => self.respond_error(&open.wire_id, &error),
-            (Answer::Result(result), Asked::CreateMessage) => self.respond(&open.wire_id, &result),
-            (Answer::Elicit(result), Asked::Elicit(request)) => {
-                self.send_elicit_answer(open, request, result)
-            }
+    /// Brings an answer to whoever asked.
+    fn pass_on(&mut self, now: Instant, request: ServerRequestId, open: &Open, answer: Answer) {
+        let answer = match (answer, &open.asked) {
+            (Answer::Error(error), _) => Err(error),
+            (Answer::Elicit(result), Asked::Elicit(asked)) => Ok(self.checked(asked, result)),
             // However it is written, no answer to an elicitation leaves unchecked.
-            (Answer::Result(result), Asked::Elicit(request)) => match result.parse::<ElicitResult>() {
-                Ok(result) => self.send_elicit_answer(open, request, result),
+            (Answer::Result(result), Asked::Elicit(asked)) => match result.parse::<ElicitResult>() {
+                Ok(result) => Ok(self.checked(asked, result)),
                 Err(_) => {
                     let message = "the result is no answer to an elicitation";
                     self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, message);
-                    self.respond(&open.wire_id, &ElicitResult::cancel());
+                    Ok(RawJson::from_serialize(&ElicitResult::cancel()))
                 }
             },
+            (Answer::Result(result), Asked::CreateMessage) => Ok(Ok(result)),
             // Invariant: `answer` refuses this pair, and nothing else makes one.
-            (Answer::Elicit(result), Asked::CreateMessage) => self.respond(&open.wire_id, &result),
+            (Answer::Elicit(result), Asked::CreateMessage) => Ok(RawJson::from_serialize(&result)),
+        };
+        let answer = answer.and_then(|written| {
+            // What was received and is passed on is only known to be bracketed.
+            written.and_then(|raw| raw.as_raw_ref().validate().map(|()| raw)).map_err(|_| {
+                self.diagnose(
+                    DiagnosticKind::ServerRequestAnswerInvalid,
+                    "the answer to a request of the server is no JSON",
+                );
+                ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the answer does not serialise")
+            })
+        });
+        match (&open.asker, answer) {
+            (Asker::Server(id), Ok(result)) => self.respond(id, &result),
+            (Asker::Server(id), Err(error)) => self.respond_error(id, &error),
+            (Asker::Round { call, key }, answer) => {
+                self.take_input(now, request, *call, key.clone(), answer);
+            }
         }
     }
 
-    fn send_elicit_answer(&mut self, open: &Open, request: &ElicitRequest, result: ElicitResult) {
-        let checked = request.check(result).unwrap_or_else(|error| {
+    /// An answer to an elicitation, as it may leave.
+    fn checked(&mut self, asked: &ElicitRequest, result: ElicitResult) -> Result<RawJson, ParseError> {
+        let checked = asked.check(result).unwrap_or_else(|error| {
             self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, error.to_string());
             ElicitResult::cancel()
         });
-        self.respond(&open.wire_id, &checked);
+        RawJson::from_serialize(&checked)
     }
 
     fn respond(&mut self, id: &RequestId, result: &impl Serialize) {

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcp_proto::{CallId, Origin, Transmit, TransmitKind};
+use mcp_proto::{CallId, ExchangeFailure, Head, Origin, Transmit, TransmitKind};
+use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
@@ -47,6 +48,7 @@ impl HttpLink {
             Ok(exchange) => exchange,
             Err(error) => return refused(call, error),
         };
+        call.answered_with(exchange.status());
         loop {
             tokio::select! {
                 biased;
@@ -172,12 +174,14 @@ async fn converse(
     Ok(())
 }
 
-/// The exchange of a call failed. One that the server refused because it lost the session goes on in a new one.
+/// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.
 fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
-    if error.kind() == mcp_transport::ErrorKind::SessionLost && call.lost_session() {
-        return Ok(());
-    }
-    call.failed(error)
+    let failure = match (error.kind(), error.status()) {
+        (ErrorKind::SessionLost, _) => ExchangeFailure::SessionLost,
+        (ErrorKind::Status, Some(status)) => ExchangeFailure::Status(status),
+        _ => ExchangeFailure::Other,
+    };
+    if call.exchange_failed(failure) { Ok(()) } else { call.failed(error) }
 }
 
 async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), mcp_transport::Error> {
@@ -187,7 +191,7 @@ async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), 
 }
 
 fn post(transmit: Transmit) -> Post {
-    let head = head(transmit.protocol_version);
+    let head = head(transmit.head);
     match transmit.kind {
         TransmitKind::Request { id, establishes_session: true, .. } => Post::initialize(transmit.message, id),
         TransmitKind::Request { id, resumable, .. } => {
@@ -200,13 +204,20 @@ fn post(transmit: Transmit) -> Post {
     }
 }
 
-fn head(version: Option<mcp_model::ProtocolVersion>) -> RequestHead {
-    version.map_or_else(RequestHead::default, |version| RequestHead::legacy(version.as_str()))
+fn head(head: Head) -> RequestHead {
+    let mut written = RequestHead::default();
+    written.protocol_version = head.protocol_version.map(|version| version.as_str().to_owned());
+    if let Some(routing) = head.routing {
+        written.method = Some(routing.method);
+        written.name = routing.name;
+        written.params = routing.params;
+    }
+    written
 }
 
 impl Driver {
     /// What a request outside of any call carries beside its message.
     pub(crate) fn head(&self) -> RequestHead {
-        head(self.protocol_version())
+        head(self.lock().core.session_head())
     }
 }

@@ -21,7 +21,8 @@ use std::time::Instant;
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit, TransmitKind,
+    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit,
+    TransmitKind,
 };
 use mcp_transport::Received;
 use mcp_transport::stdio::LineReceiver;
@@ -126,11 +127,6 @@ impl Driver {
         self.lock().core.server().cloned()
     }
 
-    /// The negotiated revision as the transport names it.
-    pub(crate) fn protocol_version(&self) -> Option<mcp_model::ProtocolVersion> {
-        self.lock().core.server().map(|server| server.protocol_version)
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere (an application's allocator, say) must not take every other call with it; the core
         // checks before it changes, so what it holds is whole.
@@ -199,9 +195,16 @@ impl Driver {
     /// Reads the standing stream of the session, where the transport has such a thing.
     pub(crate) async fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
         match &self.link {
-            Link::Http(link) => Some(http::spawn_stream_reader(self, link).await),
-            Link::Line(_) => None,
+            Link::Http(link) if self.lock().core.has_standing_stream() => {
+                Some(http::spawn_stream_reader(self, link).await)
+            }
+            Link::Http(_) | Link::Line(_) => None,
         }
+    }
+
+    /// Whether the server ended when it was asked what it is.
+    pub(crate) fn wants_restart(&self) -> bool {
+        self.lock().core.wants_restart()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

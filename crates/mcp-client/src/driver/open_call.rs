@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallId, Transmit};
+use mcp_proto::{CallId, ExchangeFailure, Transmit};
 use tokio::time::Sleep;
 
 use super::slot::{Slot, Step};
@@ -120,9 +120,14 @@ impl OpenCall {
         if failed { Err(Error::transport_failed(error)) } else { Ok(()) }
     }
 
-    /// The server no longer knows the session. Whether the call goes on in a new one.
-    pub(super) fn lost_session(&self) -> bool {
-        self.driver.with(|core, now| core.handle_session_lost(now, self.id))
+    /// The exchange of the call failed. Whether the core takes care of it.
+    pub(super) fn exchange_failed(&self, failure: ExchangeFailure) -> bool {
+        self.driver.with(|core, now| core.handle_exchange_failed(now, self.id, failure))
+    }
+
+    /// The HTTP status of the answer under way.
+    pub(super) fn answered_with(&self, status: u16) {
+        self.driver.lock().core.handle_status(self.id, status);
     }
 
     /// What was to be sent for this call after its end (`notifications/initialized`).

@@ -71,7 +71,7 @@ impl Drop for AnswerGuard {
         self.driver.lock().handlers.remove(&self.request);
         if let Some(answer) = self.fallback.take() {
             // A question that was withdrawn meanwhile is stale: nobody waits for the answer, and none is sent.
-            let _ = self.driver.with(|core, _| core.answer(self.request, answer));
+            let _ = self.driver.with(|core, now| core.answer(now, self.request, answer));
         }
     }
 }

@@ -57,7 +57,7 @@ fn every_later_command_is_refused() {
     assert_eq!(session.core.notify("vendor/x", None), Err(Misuse::Closed));
     assert_eq!(session.core.set_roots(Vec::new()), Err(Misuse::Closed));
     let answer = Answer::Result(super::raw(&json!({})));
-    assert_eq!(session.core.answer(request, answer), Err(Misuse::StaleRequest));
+    assert_eq!(session.core.answer(session.now, request, answer), Err(Misuse::StaleRequest));
     session.core.cancel(call, None);
     session.core.forget(call);
     session.core.handle_initialized_delivered(session.now);

@@ -114,7 +114,7 @@ fn a_form_and_a_url_are_shown_as_what_they_are() {
 fn defaults_fill_what_an_accepted_form_leaves_out() {
     let mut session = newest();
     let request = open(&mut session, &form());
-    session.core.answer(request, accept(&json!({"name": "Ada", "color": "red"}))).unwrap();
+    session.core.answer(session.now, request, accept(&json!({"name": "Ada", "color": "red"}))).unwrap();
     assert_eq!(
         session.only_sent(),
         json!({
@@ -133,7 +133,7 @@ fn an_answer_that_breaks_the_schema_goes_out_as_cancel() {
     for content in [json!({}), json!({"name": "x"}), json!({"name": "Ada", "color": "blue"})] {
         let mut session = newest();
         let request = open(&mut session, &form());
-        session.core.answer(request, accept(&content)).unwrap();
+        session.core.answer(session.now, request, accept(&content)).unwrap();
         assert_eq!(session.only_sent()["result"], json!({"action": "cancel"}), "{content}");
         let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
         assert_eq!(diagnostic.kind, DiagnosticKind::ElicitationAnswerInvalid);
@@ -152,7 +152,7 @@ fn decline_and_cancel_lose_their_content() {
         let request = open(&mut session, &form());
         let mut result = result;
         result.content = json!({"name": "secret"}).as_object().cloned();
-        session.core.answer(request, Answer::Elicit(result)).unwrap();
+        session.core.answer(session.now, request, Answer::Elicit(result)).unwrap();
         assert_eq!(session.only_sent()["result"], expected);
     }
 }
@@ -162,7 +162,7 @@ fn decline_and_cancel_lose_their_content() {
 fn consent_to_a_url_has_no_content() {
     let mut session = newest();
     let request = open(&mut session, &url());
-    session.core.answer(request, accept(&json!({"token": "secret"}))).unwrap();
+    session.core.answer(session.now, request, accept(&json!({"token": "secret"}))).unwrap();
     assert_eq!(session.only_sent()["result"], json!({"action": "accept"}));
 }
 
@@ -172,7 +172,7 @@ fn a_raw_result_is_checked_like_any_other() {
     let check = |result: Value, expected: Value, odd: usize| {
         let mut session = newest();
         let request = open(&mut session, &form());
-        session.core.answer(request, Answer::Result(raw(&result))).unwrap();
+        session.core.answer(session.now, request, Answer::Result(raw(&result))).unwrap();
         assert_eq!(session.only_sent()["result"], expected);
         assert_eq!(session.diagnostics(), vec![DiagnosticKind::ElicitationAnswerInvalid; odd]);
     };
@@ -191,7 +191,7 @@ fn an_application_may_fail_a_question() {
     let mut session = newest();
     let request = open(&mut session, &form());
     let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no screen");
-    session.core.answer(request, Answer::Error(error)).unwrap();
+    session.core.answer(session.now, request, Answer::Error(error)).unwrap();
     assert_eq!(session.only_sent()["error"], json!({"code": -32603, "message": "no screen"}));
 }
 
@@ -201,12 +201,12 @@ fn an_answer_of_another_kind_is_refused_and_the_question_stays_open() {
     session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#);
     let request = session.question().id;
     assert_eq!(
-        session.core.answer(request, Answer::Elicit(ElicitResult::cancel())),
+        session.core.answer(session.now, request, Answer::Elicit(ElicitResult::cancel())),
         Err(Misuse::WrongAnswer)
     );
     assert!(session.core.is_asked(request) && session.sent().is_empty());
     assert!(session.core.poll_timeout().is_some(), "its deadline still stands");
-    session.core.answer(request, Answer::Result(raw(&json!({})))).unwrap();
+    session.core.answer(session.now, request, Answer::Result(raw(&json!({})))).unwrap();
     session.assert_idle();
 }
 
@@ -233,6 +233,6 @@ fn two_elicitations_with_one_id_are_one_question() {
     ask(&mut session, &json!({}));
     assert_eq!(session.diagnostics(), [DiagnosticKind::RepeatedServerRequest; 2]);
     assert!(session.sent().is_empty());
-    session.core.answer(request, accept(&json!({"name": "Ada"}))).unwrap();
+    session.core.answer(session.now, request, accept(&json!({"name": "Ada"}))).unwrap();
     assert_eq!(session.only_sent()["result"]["action"], "accept");
 }

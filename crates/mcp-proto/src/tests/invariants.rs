@@ -251,7 +251,7 @@ impl Model {
             _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no")),
         };
         let open = self.core.is_asked(question);
-        match self.core.answer(question, answer) {
+        match self.core.answer(self.now, question, answer) {
             Ok(()) => {
                 assert!(open && self.gone_questions.insert(question), "answered twice");
             }

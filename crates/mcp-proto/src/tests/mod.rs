@@ -12,6 +12,8 @@ mod eras;
 mod invariants;
 mod lifecycle;
 mod messages;
+mod modern;
+mod mrtr;
 mod progress;
 mod refusals;
 mod renewal;

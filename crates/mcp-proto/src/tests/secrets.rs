@@ -48,7 +48,7 @@ fn a_diagnostic_about_an_answer_shows_no_value() {
     }));
     let request = session.question().id;
     let content = json!({ "n": SECRET }).as_object().cloned().unwrap();
-    session.core.answer(request, Answer::Elicit(ElicitResult::accept(content))).unwrap();
+    session.core.answer(session.now, request, Answer::Elicit(ElicitResult::accept(content))).unwrap();
     assert_hidden(&format!("{:?}", session.events()));
     assert_hidden(&session.only_sent().to_string());
 }

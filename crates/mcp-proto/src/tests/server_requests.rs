@@ -47,7 +47,7 @@ fn a_request_with_the_id_of_our_call_is_a_request() {
     assert_eq!(session.only_sent(), json!({"jsonrpc": "2.0", "id": id, "result": {}}));
     let request = open(&mut session, &id);
     assert!(session.core.is_open(call));
-    session.core.answer(request, ok()).unwrap();
+    session.core.answer(session.now, request, ok()).unwrap();
     assert_eq!(session.only_sent()["id"], id);
     session.answer(&id, &json!({}));
     session.outcome(call).unwrap();
@@ -62,7 +62,7 @@ fn ids_of_the_server_are_kept_apart_by_type_and_given_back_as_they_came() {
     let requests: Vec<_> = ids.iter().map(|id| open(&mut session, id)).collect();
     assert_eq!(session.core.open_server_requests(), ids.len());
     for (request, id) in requests.iter().zip(&ids).rev() {
-        session.core.answer(*request, ok()).unwrap();
+        session.core.answer(session.now, *request, ok()).unwrap();
         assert_eq!(session.only_sent(), json!({"jsonrpc": "2.0", "id": id, "result": {"role": "assistant"}}));
     }
     session.assert_idle();
@@ -80,7 +80,7 @@ fn a_request_with_the_id_of_an_open_one_is_ignored() {
     session.peer(r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage"}"#);
     assert_eq!(session.diagnostics(), [DiagnosticKind::RepeatedServerRequest; 4]);
     assert!(session.sent().is_empty());
-    session.core.answer(request, ok()).unwrap();
+    session.core.answer(session.now, request, ok()).unwrap();
     session.only_sent();
     // The id is free again.
     let again = open(&mut session, &json!("q"));
@@ -174,10 +174,10 @@ fn a_withdrawn_question_is_not_answered() {
     );
     let Event::ServerRequestEnded { request: ended, reason } = session.only_event() else { panic!("an end") };
     assert_eq!((ended, reason), (request, EndReason::Withdrawn));
-    assert_eq!(session.core.answer(request, ok()), Err(Misuse::StaleRequest));
+    assert_eq!(session.core.answer(session.now, request, ok()), Err(Misuse::StaleRequest));
     assert!(session.sent().is_empty() && !session.core.is_asked(request) && session.core.is_asked(other));
     // Withdrawn twice, or after the answer: nothing.
-    session.core.answer(other, ok()).unwrap();
+    session.core.answer(session.now, other, ok()).unwrap();
     session.sent();
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"0"}}"#);
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#);
@@ -189,12 +189,12 @@ fn a_withdrawn_question_is_not_answered() {
 fn a_question_is_answered_once() {
     let mut session = sampling();
     let request = open(&mut session, &json!(1));
-    session.core.answer(request, error(-1, "User rejected sampling request")).unwrap();
+    session.core.answer(session.now, request, error(-1, "User rejected sampling request")).unwrap();
     assert_eq!(
         session.only_sent()["error"],
         json!({"code": -1, "message": "User rejected sampling request"})
     );
-    assert_eq!(session.core.answer(request, ok()), Err(Misuse::StaleRequest));
+    assert_eq!(session.core.answer(session.now, request, ok()), Err(Misuse::StaleRequest));
     assert!(session.sent().is_empty());
 }
 
@@ -217,7 +217,7 @@ fn a_question_that_nobody_answers_is_answered_in_time() {
         panic!("{events:?}")
     };
     assert_eq!(ended, request);
-    assert_eq!(session.core.answer(request, ok()), Err(Misuse::StaleRequest));
+    assert_eq!(session.core.answer(session.now, request, ok()), Err(Misuse::StaleRequest));
     session.assert_idle();
 }
 
@@ -228,7 +228,7 @@ fn a_patience_beyond_the_clock_means_for_ever() {
     let request = open(&mut session, &json!(1));
     assert_eq!((session.core.poll_timeout(), session.core.server_request_deadline(request)), (None, None));
     session.seconds(1_000_000_000);
-    session.core.answer(request, ok()).unwrap();
+    session.core.answer(session.now, request, ok()).unwrap();
 }
 
 /// seed:E22: the limit on questions, at and above it, and room again.
@@ -245,7 +245,7 @@ fn questions_above_the_limit_are_refused_unseen() {
     // What needs no person is still served.
     session.peer(r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#);
     assert_eq!(session.only_sent()["result"], json!({}));
-    session.core.answer(first, ok()).unwrap();
+    session.core.answer(session.now, first, ok()).unwrap();
     session.sent();
     open(&mut session, &json!(3));
 }
@@ -271,7 +271,7 @@ fn the_bytes_of_open_questions_are_bounded() {
     ask(&mut session, 4, 10);
     assert_eq!(session.diagnostics(), [DiagnosticKind::ServerRequestLimit]);
     // Each way to end a question gives its bytes back.
-    session.core.answer(first, ok()).unwrap();
+    session.core.answer(session.now, first, ok()).unwrap();
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
     assert!(!session.core.is_asked(third));
     session.events();
@@ -327,12 +327,12 @@ fn an_answer_that_is_no_json_goes_out_as_an_error() {
     };
     let mut session = sampling();
     let request = open(&mut session, &json!(1));
-    session.core.answer(request, Answer::Result(broken())).unwrap();
+    session.core.answer(session.now, request, Answer::Result(broken())).unwrap();
     assert_eq!(session.only_sent()["error"]["code"], -32603);
     assert_eq!(session.diagnostics(), [DiagnosticKind::ServerRequestAnswerInvalid]);
     let request = open(&mut session, &json!(2));
     let with_data = ErrorObject::new(ErrorCode::new(7), "seven").with_data(broken());
-    session.core.answer(request, Answer::Error(with_data)).unwrap();
+    session.core.answer(session.now, request, Answer::Error(with_data)).unwrap();
     assert_eq!(
         session.only_sent(),
         json!({"jsonrpc": "2.0", "id": 2, "error": {"code": 7, "message": "seven"}})

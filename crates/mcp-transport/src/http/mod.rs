@@ -26,7 +26,6 @@ mod tls;
 pub use self::config::{HttpLimits, HttpTimeouts};
 pub use self::connection::HttpConnection;
 pub use self::core::address::{AddressClass, AddressPolicy};
-pub use self::core::tool_headers::{ToolHeaders, ToolHeadersError};
 pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;

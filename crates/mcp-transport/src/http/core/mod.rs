@@ -18,4 +18,3 @@ pub(crate) mod redirect;
 pub(crate) mod session;
 pub(crate) mod stream;
 pub(crate) mod target;
-pub(crate) mod tool_headers;

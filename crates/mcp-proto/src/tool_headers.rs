@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::encoding::is_token;
+use crate::diagnostic::excerpt;
 
 const ANNOTATION: &str = "x-mcp-header";
 
@@ -22,13 +22,13 @@ const MAX_HEADERS: usize = 64;
 /// The mirrored parameters of one tool.
 ///
 /// ```
-/// use mcp_transport::http::ToolHeaders;
+/// use mcp_proto::ToolHeaders;
 ///
 /// let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
 /// let headers = ToolHeaders::from_schema(schema)?;
 /// let params = headers.params(r#"{"region":"us-west1"}"#)?;
 /// assert_eq!(params, [("Region".to_owned(), "us-west1".to_owned())]);
-/// # Ok::<(), mcp_transport::http::ToolHeadersError>(())
+/// # Ok::<(), mcp_proto::ToolHeadersError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolHeaders {
@@ -62,7 +62,7 @@ impl ToolHeaders {
     }
 
     /// Suffix and plain text of each header for these arguments, given as JSON text: what
-    /// [`RequestHead::params`](crate::http::RequestHead::params) takes. An argument that is absent, null, or no string, number or
+    /// [`Routing::params`](crate::Routing::params) takes. An argument that is absent, null, or no string, number or
     /// boolean has no header.
     ///
     /// # Errors
@@ -157,6 +157,12 @@ impl ToolHeaders {
     }
 }
 
+/// Whether this is a `token` of HTTP, of which header names are made.
+fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
 /// The integer a JSON number stands for, however it is written, if it is within the bounds.
 fn safe_integer(number: &serde_json::Number) -> Option<i64> {
     let integer = match number.as_i64() {
@@ -217,7 +223,7 @@ pub enum ToolHeadersError {
 
 impl fmt::Display for ToolHeadersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |text: &str| crate::Untrusted::new(text, 128).to_string();
+        let show = |text: &str| excerpt(text, 128);
         match self {
             Self::BadName { property } => {
                 write!(f, "x-mcp-header of {} is no header name", show(property))

@@ -1,0 +1,274 @@
+//! Requests that need input in the middle (2026-07-28, "Multi Round-Trip Requests").
+//!
+//! ```text
+//!              result: input_required            every question answered,
+//!   InFlight ─────────────────────────> Paused ──or the pause is over─────> InFlight (new id, same call)
+//!      ▲                                  │                                     │
+//!      │                                  ├── handler failed, undeclared input ─┼──> ended, siblings withdrawn
+//!      │                                  └── cancelled, overall end, closed ───┘
+//!      └──────────────── at most `max_input_rounds` times ──────────────────────┘
+//! ```
+//!
+//! The questions reach the application as any question of a server does. A paused call has no request on the wire, so
+//! there is nothing to cancel there. Its own timeout does not run while people think; only `max_total` does, which spans
+//! all rounds, and each request of it has the whole `timeout` again.
+//!
+//! Each retry is the original request with the answers of this round and the state of this round, byte for byte, and
+//! nothing of earlier ones: what the server wants to remember is in its state.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mcp_elicitation::ElicitRequest;
+use mcp_jsonrpc::{ErrorObject, RawJson, RawRef, RequestId};
+use mcp_model::{InputRequest as Embedded, InputRequiredResult, methods};
+use serde_json::value::RawValue;
+
+use crate::call::{CallId, CallKind, CallState, earliest};
+use crate::connection::{Connection, Timer};
+use crate::error::CallError;
+use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
+use crate::server_requests::Asker;
+
+/// The first wait before a retry for which there is nothing to answer; it doubles with each in a row.
+const FIRST_PACE: Duration = Duration::from_millis(50);
+const LONGEST_PACE: Duration = Duration::from_millis(250);
+
+/// A call between two of its requests.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    /// To be sent back as it came.
+    state: Option<String>,
+    /// Questions that are still open.
+    open: Vec<ServerRequestId>,
+    responses: BTreeMap<String, RawJson>,
+    /// When it goes on by itself, where nothing was asked.
+    pub(crate) resumes: Option<Instant>,
+}
+
+/// Whether a server may ask for input in the middle of this method.
+pub(crate) fn takes_input(method: &str) -> bool {
+    matches!(method, methods::TOOLS_CALL | methods::PROMPTS_GET | methods::RESOURCES_READ)
+}
+
+impl Connection {
+    /// The server wants input before it goes on. `state` is out of the tables.
+    pub(crate) fn pause(&mut self, now: Instant, call: CallId, mut state: CallState, result: RawRef<'_>) {
+        match self.read_input_required(&mut state, result) {
+            Ok((request_state, entries)) => self.ask_all(now, call, state, request_state, entries),
+            Err(error) => self.end_call(call, &state, Err(error)),
+        }
+    }
+
+    fn read_input_required(
+        &mut self,
+        state: &mut CallState,
+        result: RawRef<'_>,
+    ) -> Result<(Option<String>, Vec<(String, Entry)>), CallError> {
+        let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
+        let limit = self.config.limits.max_input_rounds;
+        let modern = state.modern.as_mut().ok_or_else(|| invalid("input was asked for"))?;
+        modern.rounds += 1;
+        if modern.rounds > limit {
+            return Err(CallError::TooManyRounds { limit });
+        }
+        let required: InputRequiredResult =
+            result.parse().map_err(|_| invalid("the input_required result is not readable"))?;
+        if !required.is_valid() {
+            return Err(invalid("the input_required result asks for nothing and has no state"));
+        }
+        // All are looked at before any is shown: a call that fails for one of them has asked nobody.
+        let mut entries = Vec::new();
+        for (key, raw) in required.input_requests.unwrap_or_default() {
+            let embedded: Embedded =
+                serde_json::from_str(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
+            entries.push((key, self.read_entry(&embedded)?));
+        }
+        if entries.is_empty() {
+            modern.paces += 1
+        } else {
+            modern.paces = 0
+        }
+        let questions = entries.iter().filter_map(|(_, entry)| match entry {
+            Entry::Ask(input) => Some(input.bytes()),
+            Entry::Answer(_) => None,
+        });
+        let (count, bytes) = questions
+            .fold((0, 0), |(count, sum): (usize, usize), bytes| (count + 1, sum.saturating_add(bytes)));
+        match self.server_requests.refusal(count, bytes) {
+            Some(refusal) => Err(invalid(&refusal)),
+            None => Ok((required.request_state, entries)),
+        }
+    }
+
+    /// One question, checked as if it had come by itself.
+    fn read_entry(&self, embedded: &Embedded) -> Result<Entry, CallError> {
+        let undeclared = || CallError::InvalidResult {
+            reason: "the server asked for input that this client did not declare".to_owned(),
+        };
+        let params = embedded.params.as_ref().map(|params| RawJson::from_serialize(params.as_ref()));
+        let params = params.transpose().map_err(|_| undeclared())?;
+        let params = params.as_ref().map(RawJson::as_raw_ref);
+        let refused = |error: ErrorObject| CallError::InvalidResult { reason: error.message };
+        match embedded.method.as_str() {
+            methods::ROOTS_LIST if self.config.roots.is_some() => {
+                let roots = RawJson::from_serialize(&self.current_roots()).map_err(|_| undeclared())?;
+                Ok(Entry::Answer(roots))
+            }
+            methods::ELICITATION_CREATE if self.serves_elicitation() => {
+                Ok(Entry::Ask(InputRequest::Elicit(self.read_elicitation(params).map_err(refused)?)))
+            }
+            methods::SAMPLING_CREATE_MESSAGE if self.config.sampling => {
+                Ok(Entry::Ask(InputRequest::CreateMessage(self.read_sampling(params).map_err(refused)?)))
+            }
+            _ => Err(undeclared()),
+        }
+    }
+
+    fn ask_all(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        request_state: Option<String>,
+        entries: Vec<(String, Entry)>,
+    ) {
+        let paces = state.modern.as_ref().map_or(0, |modern| modern.paces);
+        let mut pause =
+            Pause { state: request_state, open: Vec::new(), responses: BTreeMap::new(), resumes: None };
+        for (key, entry) in entries {
+            match entry {
+                Entry::Answer(answer) => drop(pause.responses.insert(key, answer)),
+                Entry::Ask(input) => {
+                    let wire_id = RequestId::String(key.as_str().into());
+                    let asker = Asker::Round { call, key };
+                    pause.open.push(self.open_request(now, Some(call), wire_id, asker, input));
+                }
+            }
+        }
+        if pause.open.is_empty() {
+            let doubled = FIRST_PACE.saturating_mul(1 << paces.saturating_sub(1).min(8));
+            let wait = if paces == 0 { Duration::ZERO } else { doubled.min(LONGEST_PACE) };
+            pause.resumes = now.checked_add(wait);
+            self.arm(pause.resumes, Timer::Pace(call));
+        }
+        let at_once = pause.resumes.is_some_and(|at| at <= now);
+        state.dispatched = false;
+        state.deadline = state.hard_deadline;
+        self.arm(state.deadline, Timer::Call(call));
+        state.pause = Some(Box::new(pause));
+        self.calls.insert(call, state);
+        if at_once {
+            self.resume(now, call);
+        }
+    }
+
+    /// A question of a paused call was answered. `answer` as it goes on the wire, or why there is none.
+    pub(crate) fn take_input(
+        &mut self,
+        now: Instant,
+        request: ServerRequestId,
+        call: CallId,
+        key: String,
+        answer: Result<RawJson, ErrorObject>,
+    ) {
+        let Some(pause) = self.calls.get_mut(&call).and_then(|state| state.pause.as_mut()) else { return };
+        pause.open.retain(|open| *open != request);
+        match answer {
+            Ok(answer) => {
+                pause.responses.insert(key, answer);
+                if pause.open.is_empty() {
+                    self.resume(now, call);
+                }
+            }
+            // Nobody waits at the other end, so there is nobody to tell.
+            Err(error) => {
+                if let Some(state) = self.remove_call(call) {
+                    self.end_call(call, &state, Err(CallError::InputRefused(error)));
+                }
+            }
+        }
+    }
+
+    /// Sends the next request of a paused call.
+    pub(crate) fn resume(&mut self, now: Instant, call: CallId) {
+        let Some(mut state) = self.remove_call(call) else { return };
+        let Some(pause) = state.pause.take() else { return };
+        self.resend(now, call, state, Some(*pause));
+    }
+
+    /// Makes the request of a call once more, with a new id. `state` is out of the tables.
+    pub(crate) fn resend(&mut self, now: Instant, call: CallId, mut state: CallState, pause: Option<Pause>) {
+        let Some(modern) = state.modern.take() else { return };
+        let params = match &pause {
+            None => Ok(modern.params.clone()),
+            Some(pause) => with_input(modern.params.as_ref(), pause).map(Some),
+        };
+        let sent = params.and_then(|params| {
+            let kind = CallKind::Ordinary;
+            self.send_request(now, call, &modern.method, params.as_ref(), kind, &modern.options)
+                .map_err(|refused| CallError::InvalidResult { reason: refused.to_string() })
+        });
+        if let Err(error) = sent {
+            return self.end_call(call, &state, Err(error));
+        }
+        let Some(fresh) = self.calls.get_mut(&call) else { return };
+        fresh.modern = Some(modern);
+        fresh.setup = state.setup.take();
+        fresh.hard_deadline = state.hard_deadline;
+        let deadline = earliest(fresh.deadline, state.hard_deadline);
+        self.set_deadline(call, state.started, deadline);
+    }
+
+    /// The call of these questions is over: nobody needs an answer any more.
+    pub(crate) fn withdraw_round(&mut self, call: CallId, pause: &Pause) {
+        self.disarm(pause.resumes, Timer::Pace(call));
+        for request in &pause.open {
+            if self.take_question(*request).is_some() {
+                self.push_event(Event::ServerRequestEnded {
+                    request: *request,
+                    reason: EndReason::CallEnded,
+                });
+            }
+        }
+    }
+}
+
+/// What one entry of `inputRequests` comes to.
+enum Entry {
+    Answer(RawJson),
+    Ask(InputRequest),
+}
+
+impl InputRequest {
+    /// How much of the peer's text it holds.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Elicit(request) => ElicitRequest::raw(request).get().len(),
+            Self::CreateMessage(params) => params.as_str().len(),
+        }
+    }
+}
+
+/// The original params with the answers and the state of one round.
+fn with_input(params: Option<&RawJson>, pause: &Pause) -> Result<RawJson, CallError> {
+    let unreadable = |_| CallError::InvalidResult { reason: "the answers cannot be written".to_owned() };
+    let mut members: BTreeMap<String, Box<RawValue>> = match params {
+        Some(params) => params.parse().map_err(unreadable)?,
+        None => BTreeMap::new(),
+    };
+    let unwritable = |_: serde_json::Error| CallError::InvalidResult {
+        reason: "the answers cannot be written".to_owned(),
+    };
+    members.remove("inputResponses");
+    members.remove("requestState");
+    if !pause.responses.is_empty() {
+        let responses = serde_json::value::to_raw_value(&pause.responses).map_err(unwritable)?;
+        members.insert("inputResponses".to_owned(), responses);
+    }
+    if let Some(state) = &pause.state {
+        let state = serde_json::value::to_raw_value(state).map_err(unwritable)?;
+        members.insert("requestState".to_owned(), state);
+    }
+    RawJson::from_serialize(&members).map_err(unreadable)
+}

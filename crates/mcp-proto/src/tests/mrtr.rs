@@ -1,0 +1,290 @@
+//! Requests that need input in the middle.
+
+use std::time::Duration;
+
+use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{ErrorCode, ErrorObject};
+use mcp_model::Root;
+use serde_json::{Value, json};
+
+use super::modern::{on_channel, on_exchanges};
+use super::{Session, raw};
+use crate::{
+    Answer, CallError, CallId, CallOptions, Config, DiagnosticKind, EndReason, Event, InputRequest, Limits,
+    ServerRequest,
+};
+
+/// A state that looks like JSON, with an escape that another writer would spell otherwise.
+const STATE: &str = r#"{"a": 1,  "b":"\u00e9 é"}"#;
+
+fn form() -> Value {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}});
+    json!({"method": "elicitation/create", "params": {"mode": "form", "message": "m", "requestedSchema": schema}})
+}
+
+fn sampling() -> Value {
+    json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}})
+}
+
+fn required(requests: &Value, state: Option<&str>) -> Value {
+    let mut result = json!({"resultType": "input_required"});
+    if !requests.is_null() {
+        result["inputRequests"] = requests.clone();
+    }
+    if let Some(state) = state {
+        result["requestState"] = json!(state);
+    }
+    result
+}
+
+fn everything() -> Config {
+    Config { sampling: true, roots: Some(vec![Root::new("file:///a")]), ..on_channel() }
+}
+
+fn accept() -> Answer {
+    Answer::Elicit(ElicitResult::accept(serde_json::Map::new()))
+}
+
+impl Session {
+    /// Calls a tool that then wants this.
+    fn asked(&mut self, requests: &Value, state: Option<&str>) -> (CallId, Value) {
+        let (call, request) = self.ask("tools/call", &json!({"name": "t", "arguments": {"x": 1}}));
+        self.answer(&request["id"], &required(requests, state));
+        (call, request)
+    }
+
+    fn questions(&mut self) -> Vec<ServerRequest> {
+        let question = |event| match event {
+            Event::ServerRequest(request) => request,
+            other => panic!("no question: {other:?}"),
+        };
+        self.events().into_iter().map(question).collect()
+    }
+
+    fn give(&mut self, question: &ServerRequest, answer: Answer) {
+        self.core.answer(self.now, question.id, answer).unwrap();
+        self.drain();
+    }
+}
+
+/// protocol:M-01, protocol:M-02, protocol:M-03, protocol:M-05, protocol:M-06, protocol:M-12, protocol:M-15
+#[test]
+fn the_retry_is_the_original_with_the_answers_and_the_very_state() {
+    let mut session = Session::modern(everything());
+    let options = CallOptions { progress: true, ..CallOptions::default() };
+    let params = json!({"name": "t", "arguments": {"x": 1}});
+    let (call, first) = session.ask_with("tools/call", &params, &options);
+    let requests = json!({"a": form(), "b": sampling(), "c": {"method": "roots/list"}});
+    session.answer(&first["id"], &required(&requests, Some(STATE)));
+    let questions = session.questions();
+    assert_eq!(questions.len(), 2);
+    assert!(questions.iter().all(|question| question.related_call == Some(call)));
+    assert!(matches!(questions[0].input, InputRequest::Elicit(_)));
+    assert!(session.sent().is_empty());
+    session.give(&questions[1], Answer::Result(raw(&json!({"role": "assistant"}))));
+    assert!(session.sent().is_empty(), "one is still open");
+    session.give(&questions[0], accept());
+    let retry = session.only_sent();
+    assert_ne!(retry["id"], first["id"]);
+    assert_eq!(retry["params"]["_meta"]["progressToken"], retry["id"]);
+    assert_eq!(retry["params"]["name"], "t");
+    assert_eq!(retry["params"]["arguments"], json!({"x": 1}));
+    assert_eq!(retry["params"]["requestState"], STATE);
+    assert_eq!(
+        retry["params"]["inputResponses"],
+        json!({
+            "a": {"action": "accept", "content": {"n": 1}},
+            "b": {"role": "assistant"},
+            "c": {"roots": [{"uri": "file:///a"}]},
+        })
+    );
+    // A second round: nothing of the first is in it.
+    session.answer(&retry["id"], &required(&json!({"d": form()}), None));
+    let question = session.questions().remove(0);
+    session.give(&question, Answer::Elicit(ElicitResult::decline()));
+    let retry = session.only_sent();
+    assert_eq!(retry["params"]["inputResponses"], json!({"d": {"action": "decline"}}));
+    assert!(retry["params"].get("requestState").is_none());
+    session.answer(&retry["id"], &json!({"resultType": "complete", "content": []}));
+    assert!(session.outcome(call).is_ok());
+    session.assert_idle();
+}
+
+/// protocol:M-04: CF sep-2322-client-parallel-isolation.
+#[test]
+fn state_and_answers_stay_with_their_own_call() {
+    let mut session = Session::modern(everything());
+    let (_, _) = session.asked(&json!({"a": form()}), Some("one"));
+    let question = session.question();
+    let (_, other) = session.ask("tools/call", &json!({"name": "t", "arguments": {"x": 1}}));
+    assert!(other["params"].get("requestState").is_none());
+    session.answer(&other["id"], &required(&json!({"a": form()}), Some("two")));
+    let second = session.question();
+    session.give(&second, accept());
+    assert_eq!(session.only_sent()["params"]["requestState"], "two");
+    session.give(&question, accept());
+    assert_eq!(session.only_sent()["params"]["requestState"], "one");
+}
+
+/// protocol:M-10, protocol:M-11, protocol:M-13
+#[test]
+fn rounds_without_a_question_are_paced_and_counted() {
+    let mut session = Session::modern(on_exchanges());
+    let (call, _) = session.asked(&json!({}), Some("0"));
+    for (round, wait) in [50, 100, 200, 250, 250, 250, 250, 250, 250, 250].into_iter().enumerate() {
+        session.advance(Duration::from_millis(wait - 1));
+        assert!(session.sent().is_empty(), "round {round}");
+        assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_millis(1)));
+        session.advance(Duration::from_millis(1));
+        let retry = session.only_sent();
+        assert_eq!(retry["params"]["requestState"], round.to_string());
+        assert!(retry["params"].get("inputResponses").is_none());
+        session.answer(&retry["id"], &required(&Value::Null, Some(&(round + 1).to_string())));
+    }
+    assert!(matches!(session.failure(call), CallError::TooManyRounds { limit: 10 }));
+    session.assert_idle();
+}
+
+/// protocol:M-07, protocol:M-13, protocol:10.5
+#[test]
+fn what_was_not_declared_or_cannot_be_read_fails_the_call_and_asks_nobody() {
+    let check = |requests: Value, state: Option<&str>| {
+        let mut session = Session::modern(on_channel());
+        let (call, _) = session.asked(&requests, state);
+        assert!(matches!(session.failure(call), CallError::InvalidResult { .. }), "{requests}");
+        assert!(session.sent().is_empty());
+        session.assert_idle();
+    };
+    check(json!({"a": form(), "b": sampling()}), Some("s"));
+    check(json!({"a": form(), "b": {"method": "roots/list"}}), None);
+    check(json!({"a": form(), "b": {"method": "ping"}}), None);
+    check(json!({"a": form(), "b": 7}), None);
+    check(json!({"a": {"method": "elicitation/create", "params": {"message": "m"}}}), None);
+    check(json!({"a": {"method": "elicitation/create"}}), None);
+    check(json!({}), None);
+    check(Value::Null, None);
+    check(json!([]), None);
+}
+
+/// protocol:M-08, protocol:M-14, protocol:10.5
+#[test]
+fn a_handler_that_fails_ends_the_call_and_its_siblings_and_tells_nobody() {
+    let mut session = Session::modern(everything());
+    let (call, _) = session.asked(&json!({"a": form(), "b": sampling()}), Some("s"));
+    let questions = session.questions();
+    let rejected = ErrorObject::new(ErrorCode::USER_REJECTED, "no");
+    session.give(&questions[1], Answer::Error(rejected));
+    let events = session.events();
+    let [
+        Event::ServerRequestEnded { request, reason: EndReason::CallEnded },
+        Event::CallEnded { call: ended, outcome: Err(CallError::InputRefused(error)) },
+    ] = &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((*request, *ended, error.code), (questions[0].id, call, ErrorCode::USER_REJECTED));
+    assert!(session.sent().is_empty());
+    session.assert_idle();
+}
+
+/// protocol:C-03, protocol:H-40: there is no request to cancel while people think.
+#[test]
+fn cancelling_a_paused_call_withdraws_its_questions_and_sends_nothing() {
+    for config in [on_channel(), on_exchanges()] {
+        let mut session = Session::modern(config);
+        let (call, _) = session.asked(&json!({"a": form()}), None);
+        let question = session.question();
+        session.core.cancel(call, None);
+        let events = session.events();
+        assert!(matches!(
+            &events[..],
+            [
+                Event::ServerRequestEnded { request, reason: EndReason::CallEnded },
+                Event::CallEnded { outcome: Err(CallError::Cancelled { dispatched: false }), .. },
+            ] if *request == question.id
+        ));
+        assert!(session.sent().is_empty());
+        session.assert_idle();
+    }
+}
+
+/// protocol:M-06, protocol:M-14, protocol:L-39: people have their own time; each request has its own; all have one end.
+#[test]
+fn a_pause_is_not_timed_by_the_timeout_of_a_request() {
+    let mut session = Session::modern(on_channel());
+    let (call, _) = session.asked(&json!({"a": form()}), None);
+    session.seconds(179);
+    assert!(session.core.is_open(call));
+    let question = session.question();
+    session.give(&question, accept());
+    session.only_sent();
+    session.seconds(60);
+    assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
+    session.only_sent();
+    session.assert_idle();
+
+    // Nobody answers: an elicitation is cancelled for the user, and the server may go on without.
+    let (call, _) = session.asked(&json!({"a": form()}), None);
+    session.question();
+    session.seconds(180);
+    let retry = session.only_sent();
+    assert_eq!(retry["params"]["inputResponses"], json!({"a": {"action": "cancel"}}));
+    session.answer(&retry["id"], &json!({}));
+    let events = session.events();
+    let [Event::Diagnostic(timeout), Event::ServerRequestEnded { .. }, Event::CallEnded { call: ended, .. }] =
+        &events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!((timeout.kind, *ended), (DiagnosticKind::ServerRequestTimeout, call));
+    session.assert_idle();
+}
+
+#[test]
+fn a_sampling_that_nobody_answers_ends_the_call() {
+    let mut session = Session::modern(everything());
+    let (call, _) = session.asked(&json!({"a": sampling()}), None);
+    session.question();
+    session.seconds(180);
+    let end = session.events().pop().unwrap();
+    assert!(
+        matches!(end, Event::CallEnded { call: ended, outcome: Err(CallError::InputRefused(_)) } if ended == call)
+    );
+    session.assert_idle();
+}
+
+#[test]
+fn questions_in_the_middle_of_calls_are_bounded_with_all_others() {
+    let limits = Limits { max_server_requests: 2, ..Limits::default() };
+    let mut session = Session::modern(Config { limits, ..on_channel() });
+    let (call, _) = session.asked(&json!({"a": form(), "b": form(), "c": form()}), None);
+    assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+    let (call, _) = session.asked(&json!({"a": form(), "b": form()}), None);
+    assert_eq!(session.questions().len(), 2);
+    session.core.forget(call);
+    assert_eq!(session.events().len(), 2);
+    session.assert_idle();
+}
+
+/// protocol:M-01: roots are the client's own to answer.
+#[test]
+fn a_round_that_asks_for_roots_alone_goes_on_at_once() {
+    let mut session = Session::modern(everything());
+    session.asked(&json!({"a": {"method": "roots/list", "params": {}}}), Some("s"));
+    let retry = session.only_sent();
+    assert_eq!(retry["params"]["inputResponses"], json!({"a": {"roots": [{"uri": "file:///a"}]}}));
+}
+
+#[test]
+fn closing_ends_a_paused_call_and_its_questions() {
+    let mut session = Session::modern(on_channel());
+    let (call, _) = session.asked(&json!({"a": form()}), None);
+    session.question();
+    session.core.handle_closed();
+    let events = session.events();
+    assert!(
+        events.iter().any(|event| matches!(event, Event::CallEnded { call: ended, .. } if *ended == call))
+    );
+    assert!(events.iter().any(|event| matches!(event, Event::ServerRequestEnded { .. })));
+    session.assert_idle();
+}

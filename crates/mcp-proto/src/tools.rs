@@ -1,0 +1,161 @@
+//! The tools of a modern server over exchanges: which are usable, and which of their arguments go into headers.
+//!
+//! Spec: "Custom Headers from Tool Parameters" of Streamable HTTP (2026-07-28).
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+use mcp_jsonrpc::{RawJson, RawRef};
+use mcp_model::{ResultType, inspect_result_type, methods};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::{CallId, CallKind, CallState};
+use crate::connection::Connection;
+use crate::diagnostic::{DiagnosticKind, excerpt};
+use crate::error::CallError;
+use crate::tool_headers::{ToolHeaders, ToolHeadersError};
+
+/// Pages of the list that are read for one call whose headers were refused. Servers with more tools than that are called
+/// with what the application listed.
+const MAX_RELISTED_PAGES: u32 = 16;
+
+/// What the newest listing of each tool says about headers. Tools without any are not in it.
+#[derive(Debug)]
+pub(crate) struct ToolTable {
+    headers: HashMap<String, ToolHeaders>,
+    capacity: usize,
+}
+
+impl ToolTable {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { headers: HashMap::new(), capacity }
+    }
+
+    /// Suffixes and values of the headers of a call. A tool that was never listed has none.
+    pub(crate) fn params(
+        &self,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<Vec<(String, String)>, ToolHeadersError> {
+        self.headers.get(tool).map_or(Ok(Vec::new()), |headers| headers.params(arguments))
+    }
+
+    fn learn(&mut self, tool: &str, headers: ToolHeaders) {
+        if headers.is_empty() {
+            self.headers.remove(tool);
+        } else if self.headers.len() < self.capacity || self.headers.contains_key(tool) {
+            self.headers.insert(tool.to_owned(), headers);
+        }
+    }
+}
+
+/// One page of `tools/list`, as far as headers are concerned.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedTool<'a> {
+    name: String,
+    #[serde(borrow)]
+    input_schema: &'a RawValue,
+}
+
+impl Connection {
+    /// Remembers what a page of the list says about headers, and leaves out of it the tools that say it wrongly.
+    pub(crate) fn list_tools(&mut self, result: RawRef<'_>) -> RawJson {
+        // Most servers have no such thing, and then there is nothing to forget either.
+        if self.tools.headers.is_empty() && !result.as_str().contains("x-mcp-header") {
+            return result.to_owned();
+        }
+        // What cannot be read is for the application to stumble over, with a better message.
+        let Ok(listed) = result.parse::<Listed<'_>>() else { return result.to_owned() };
+        let mut kept = Vec::with_capacity(listed.tools.len());
+        for raw in &listed.tools {
+            let Ok(tool) = serde_json::from_str::<ListedTool<'_>>(raw.get()) else {
+                kept.push(*raw);
+                continue;
+            };
+            match ToolHeaders::from_schema(tool.input_schema.get()) {
+                Ok(headers) => {
+                    self.tools.learn(&tool.name, headers);
+                    kept.push(*raw);
+                }
+                Err(error) => {
+                    self.tools.headers.remove(&tool.name);
+                    let name = excerpt(&tool.name, self.config.limits.max_excerpt_bytes);
+                    self.diagnose(DiagnosticKind::ToolDropped, format!("tool {name}: {error}"));
+                }
+            }
+        }
+        if kept.len() == listed.tools.len() {
+            return result.to_owned();
+        }
+        without_dropped(result, &kept).unwrap_or_else(|| result.to_owned())
+    }
+
+    /// Lists the tools in the middle of a call whose headers the server refused.
+    pub(crate) fn relist(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        cursor: Option<String>,
+    ) {
+        let Some(modern) = state.modern.take() else { return };
+        let cursor = cursor.map(|cursor| BTreeMap::from([("cursor", cursor)]));
+        let params = cursor.and_then(|cursor| RawJson::from_serialize(&cursor).ok());
+        let kind = CallKind::Relist;
+        let sent = self.send_request(now, call, methods::TOOLS_LIST, params.as_ref(), kind, &modern.options);
+        let Some(fresh) = self.calls.get_mut(&call).filter(|_| sent.is_ok()) else {
+            let error = modern.mismatch.map_or_else(not_listed, CallError::Rpc);
+            return self.end_call(call, &state, Err(error));
+        };
+        fresh.modern = Some(modern);
+        fresh.relisted = state.relisted + 1;
+        fresh.hard_deadline = state.hard_deadline;
+        let deadline = crate::call::earliest(fresh.deadline, state.hard_deadline);
+        self.set_deadline(call, state.started, deadline);
+    }
+
+    /// A page of that list arrived. With the last of them the call is made again.
+    pub(crate) fn handle_relisted(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        result: RawRef<'_>,
+    ) {
+        let complete = inspect_result_type(result.as_str()).is_ok_and(|kind| kind == ResultType::Complete);
+        let page = complete.then(|| result.parse::<Listed<'_>>().ok()).flatten();
+        let Some(page) = page else {
+            let mismatch = state.modern.as_mut().and_then(|modern| modern.mismatch.take());
+            let error = mismatch.map_or_else(not_listed, CallError::Rpc);
+            return self.end_call(call, &state, Err(error));
+        };
+        drop(self.list_tools(result));
+        match page.next_cursor {
+            Some(cursor) if state.relisted < MAX_RELISTED_PAGES => {
+                self.relist(now, call, state, Some(cursor));
+            }
+            _ => self.resend(now, call, state, None),
+        }
+    }
+}
+
+fn not_listed() -> CallError {
+    CallError::InvalidResult { reason: "the tools could not be listed".to_owned() }
+}
+
+/// The page with these tools alone.
+fn without_dropped(result: RawRef<'_>, kept: &[&RawValue]) -> Option<RawJson> {
+    let mut members: BTreeMap<String, Box<RawValue>> = result.parse().ok()?;
+    members.insert("tools".to_owned(), serde_json::value::to_raw_value(kept).ok()?);
+    RawJson::from_serialize(&members).ok()
+}
