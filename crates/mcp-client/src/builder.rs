@@ -8,11 +8,12 @@ use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
 
 use crate::client::Client;
-use crate::driver::{Driver, EventFn, HttpLink, LineLink, Link, Listeners};
+use crate::driver::{Driver, EventFn, Handlers, HttpLink, LineLink, Link, Listeners};
 use crate::elicitation::{ElicitationHandler, ErasedHandler};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::sampling::{ErasedSampling, SamplingHandler};
 
 /// Sets up a [`Client`]. Made by [`Client::builder`].
 ///
@@ -22,6 +23,7 @@ use crate::event::ClientEvent;
 pub struct ClientBuilder {
     config: Config,
     elicitation: Option<Arc<dyn ErasedHandler>>,
+    sampling: Option<Arc<dyn ErasedSampling>>,
     request: CallOptions,
     on_event: Option<EventFn>,
     event_capacity: usize,
@@ -32,6 +34,7 @@ impl ClientBuilder {
         Self {
             config: Config::new(client_info),
             elicitation: None,
+            sampling: None,
             request: CallOptions::default(),
             on_event: None,
             event_capacity: 1024,
@@ -44,6 +47,13 @@ impl ClientBuilder {
         if self.config.elicitation == ElicitationSupport::default() {
             self.config.elicitation = ElicitationSupport::all();
         }
+        self
+    }
+
+    /// Answers `sampling/createMessage` with `handler`, and declares sampling (without tools and context).
+    pub fn on_sampling(mut self, handler: impl SamplingHandler) -> Self {
+        self.sampling = Some(Arc::new(handler));
+        self.config.sampling = true;
         self
     }
 
@@ -178,9 +188,13 @@ impl ClientBuilder {
         (client, driver)
     }
 
+    fn handlers(&self) -> Handlers {
+        Handlers { elicitation: self.elicitation.clone(), sampling: self.sampling.clone() }
+    }
+
     fn driver(&self, link: Link, name: String) -> Arc<Driver> {
         let core = Connection::new(self.config.clone());
-        let listeners = Listeners::new(self.elicitation.clone(), self.on_event.clone(), self.event_capacity);
+        let listeners = Listeners::new(self.handlers(), self.on_event.clone(), self.event_capacity);
         Driver::new(core, link, name, listeners)
     }
 }
@@ -190,6 +204,7 @@ impl fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("config", &self.config)
             .field("elicitation_handler", &self.elicitation.is_some())
+            .field("sampling_handler", &self.sampling.is_some())
             .field("request", &self.request)
             .finish_non_exhaustive()
     }

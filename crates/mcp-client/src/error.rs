@@ -44,6 +44,9 @@ pub enum ErrorKind {
     Cancelled,
     /// The connection is closed; where a process died, the message says how and ends with its last words.
     Closed,
+    /// The server needs input to finish the call, and the application's handler did not give it; see
+    /// [`Error::error_object`] for what the handler said. The server was not told.
+    InputRefused,
     /// A limit of this client was hit; [`Error::limit`] says which.
     LimitExceeded,
     /// The caller asked for something that this connection cannot do. Nothing was sent.
@@ -68,6 +71,7 @@ impl ErrorKind {
         match self {
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
+            Self::InputRefused => "input_refused",
             Self::LimitExceeded => "limit_exceeded",
             Self::Misuse => "misuse",
             Self::PeerMisbehaved => "peer_misbehaved",
@@ -97,7 +101,9 @@ impl Error {
             Cause::Call(call) => match call {
                 CallError::Cancelled { .. } => ErrorKind::Cancelled,
                 CallError::Closed { .. } => ErrorKind::Closed,
+                CallError::InputRefused(_) => ErrorKind::InputRefused,
                 CallError::Rpc(_) => ErrorKind::Rpc,
+                CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
                 CallError::Timeout { .. } => ErrorKind::Timeout,
                 CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
                 _ => ErrorKind::PeerMisbehaved,
@@ -119,10 +125,11 @@ impl Error {
         }
     }
 
-    /// The error object that the server answered with, its text as the server wrote it.
+    /// The error object that the server answered with, its text as the server wrote it; for
+    /// [`InputRefused`](ErrorKind::InputRefused) the one of the application's own handler.
     pub fn error_object(&self) -> Option<&ErrorObject> {
         match &self.inner.cause {
-            Cause::Call(CallError::Rpc(object)) => Some(object),
+            Cause::Call(CallError::Rpc(object) | CallError::InputRefused(object)) => Some(object),
             Cause::Transport(error) => error.body_error(),
             _ => None,
         }
@@ -138,6 +145,9 @@ impl Error {
         match &self.inner.cause {
             Cause::Misuse(Misuse::TooManyCalls { limit }) => {
                 Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
+            }
+            Cause::Call(CallError::TooManyRounds { limit }) => {
+                Some(Limit { name: "max_input_rounds", value: u64::from(*limit) })
             }
             Cause::Transport(error) | Cause::Ended(error) => {
                 error.limit().map(|limit| Limit { name: limit.name, value: limit.value })

@@ -9,6 +9,7 @@ mod endpoint;
 mod error;
 mod event;
 mod requests;
+mod sampling;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};
@@ -27,3 +28,4 @@ pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit};
 pub use requests::{Call, CallFuture, List, ListedItem, Pages};
+pub use sampling::{SamplingContext, SamplingHandler};

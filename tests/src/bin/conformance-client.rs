@@ -5,11 +5,15 @@
 
 #![expect(clippy::print_stderr, reason = "a program for the shell")]
 
+use std::future::IntoFuture;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use mcp_client::model::{CallToolResult, ContentBlock};
-use mcp_client::{Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
+use mcp_client::model::{CallToolResult, ContentBlock, ProtocolVersion};
+use mcp_client::{
+    Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ErrorCode, ErrorObject,
+    HttpServer, Mode, RawJson, SamplingContext,
+};
 use serde_json::{Map, Value, json};
 
 /// A client that hangs would hang the suite for ever.
@@ -38,21 +42,22 @@ async fn main() -> ExitCode {
 }
 
 async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
-    let version =
-        std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "2025-11-25".to_owned());
-    if version.as_str() > "2025-11-25" {
-        return Err(format!("this client does not speak {version}").into());
-    }
+    let server = HttpServer::new(url)?;
     let client = match scenario {
         "elicitation-sep1034-client-defaults" => {
-            builder().on_elicitation(accept_defaults).connect(HttpServer::new(url)?)
+            builder()?.on_elicitation(accept_defaults).connect(server).await?
         }
-        _ => builder().connect(HttpServer::new(url)?),
-    }
-    .await?;
+        "request-metadata" => {
+            let all = builder()?.on_elicitation(accept_defaults).on_sampling(refuse_sampling).roots([]);
+            all.connect(server).await?
+        }
+        "sep-2322-client-request-state" => builder()?.on_elicitation(confirm).connect(server).await?,
+        _ => builder()?.connect(server).await?,
+    };
     match scenario {
         // This server declares nothing, so there is nothing to ask it for.
         "initialize" => {}
+        "request-metadata" => drop(client.list_tools().all().await),
         "tools_call" => add_numbers(&client).await?,
         "elicitation-sep1034-client-defaults" => {
             succeeded(&client.call_tool("test_client_elicitation_defaults", json!({})).await?)?;
@@ -61,6 +66,11 @@ async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
             client.list_tools().all().await?;
             succeeded(&client.call_tool("test_reconnection", json!({})).await?)?;
         }
+        "sep-2322-client-request-state" => answer_in_the_middle(&client).await?,
+        "http-standard-headers" => use_everything(&client).await?,
+        "http-custom-headers" => make_the_calls_of_the_context(&client).await?,
+        "http-invalid-tool-headers" => call_the_valid_tool(&client).await?,
+        "json-schema-ref-no-deref" => drop(client.list_tools().all().await?),
         "json-schema-2020-12-preservation" => echo_schema(&client).await?,
         _ => return Err("no such scenario here".into()),
     }
@@ -68,8 +78,18 @@ async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn builder() -> ClientBuilder {
-    Client::builder("mcp-client-conformance", env!("CARGO_PKG_VERSION"))
+/// A client for the mode that the command line names: `pinned`, the revision that the suite announces, or `auto`.
+fn builder() -> Result<ClientBuilder, Failure> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let auto = arguments.windows(2).any(|pair| pair == ["--mode", "auto"]);
+    let announced = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").ok();
+    let mode = match announced.as_deref().unwrap_or("2025-11-25").parse::<ProtocolVersion>() {
+        _ if auto => Mode::Auto,
+        Ok(version) if version.is_modern() => Mode::Pinned(version),
+        Ok(_) => Mode::Legacy,
+        Err(_) => return Err(format!("this client does not speak {announced:?}").into()),
+    };
+    Ok(Client::builder("mcp-client-conformance", env!("CARGO_PKG_VERSION")).mode(mode))
 }
 
 async fn add_numbers(client: &Client) -> Result<(), Failure> {
@@ -86,6 +106,67 @@ async fn echo_schema(client: &Client) -> Result<(), Failure> {
         .ok_or("the server has no tool json_schema_2020_12_tool")?;
     let schema: Value = serde_json::from_str(tool.input_schema.get())?;
     succeeded(&client.call_tool("json_schema_echo", json!({ "schema": schema })).await?)
+}
+
+/// Calls tools that want input in the middle, and one that does not while another is under way.
+async fn answer_in_the_middle(client: &Client) -> Result<(), Failure> {
+    client.list_tools().all().await?;
+    let none = json!({});
+    let (echo, unrelated) = tokio::join!(
+        client.call_tool("test_mrtr_echo_state", &none).into_future(),
+        client.call_tool("test_mrtr_unrelated", &none).into_future(),
+    );
+    succeeded(&echo?)?;
+    succeeded(&unrelated?)?;
+    succeeded(&client.call_tool("test_mrtr_no_state", &none).await?)?;
+    succeeded(&client.call_tool("test_mrtr_no_result_type", &none).await?)
+}
+
+/// Sends every kind of request that has a name in its head.
+async fn use_everything(client: &Client) -> Result<(), Failure> {
+    for tool in client.list_tools().all().await? {
+        succeeded(&client.call_tool(tool.name, json!({})).await?)?;
+    }
+    for resource in client.list_resources().all().await? {
+        client.read_resource(resource.uri).await?;
+    }
+    for prompt in client.list_prompts().all().await? {
+        client.get_prompt(prompt.name, None::<(String, String)>).await?;
+    }
+    Ok(())
+}
+
+async fn make_the_calls_of_the_context(client: &Client) -> Result<(), Failure> {
+    let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+    let calls = context["toolCalls"].as_array().ok_or("the context has no toolCalls")?;
+    client.list_tools().all().await?;
+    for call in calls {
+        let name = call["name"].as_str().ok_or("a call without a name")?;
+        succeeded(&client.call_tool(name, &call["arguments"]).await?)?;
+    }
+    Ok(())
+}
+
+/// Calls the one tool of the list that is left when those with impossible headers are gone.
+async fn call_the_valid_tool(client: &Client) -> Result<(), Failure> {
+    for tool in client.list_tools().all().await? {
+        succeeded(&client.call_tool(tool.name, json!({ "region": "us-west1" })).await?)?;
+    }
+    Ok(())
+}
+
+/// Says yes to whatever is to be confirmed.
+async fn confirm(request: ElicitRequest, _: ElicitationContext) -> ElicitResult {
+    match request {
+        ElicitRequest::Form(_) => {
+            ElicitResult::accept(Map::from_iter([("confirmed".to_owned(), Value::Bool(true))]))
+        }
+        _ => ElicitResult::cancel(),
+    }
+}
+
+async fn refuse_sampling(_: RawJson, _: SamplingContext) -> Result<RawJson, ErrorObject> {
+    Err(ErrorObject::new(ErrorCode::USER_REJECTED, "there is no model here"))
 }
 
 /// Submits a form untouched: the client fills in the defaults.

@@ -32,6 +32,7 @@ use tokio::task::AbortHandle;
 use crate::elicitation::ErasedHandler;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::sampling::ErasedSampling;
 
 pub(crate) use http::HttpLink;
 pub(crate) use line::LineLink;
@@ -62,21 +63,23 @@ pub(crate) struct Driver {
 /// Called with each event.
 pub(crate) type EventFn = Arc<dyn Fn(ClientEvent) + Send + Sync>;
 
+/// Who answers the server for the application.
+pub(crate) struct Handlers {
+    pub(crate) elicitation: Option<Arc<dyn ErasedHandler>>,
+    pub(crate) sampling: Option<Arc<dyn ErasedSampling>>,
+}
+
 /// Whom the application sent to listen.
 pub(crate) struct Listeners {
-    elicitation: Option<Arc<dyn ErasedHandler>>,
+    handlers: Handlers,
     on_event: Option<EventFn>,
     events: broadcast::Sender<ClientEvent>,
 }
 
 impl Listeners {
-    pub(crate) fn new(
-        elicitation: Option<Arc<dyn ErasedHandler>>,
-        on_event: Option<EventFn>,
-        event_capacity: usize,
-    ) -> Self {
+    pub(crate) fn new(handlers: Handlers, on_event: Option<EventFn>, event_capacity: usize) -> Self {
         let (events, _) = broadcast::channel(event_capacity.max(1));
-        Self { elicitation, on_event, events }
+        Self { handlers, on_event, events }
     }
 }
 

@@ -1,13 +1,16 @@
 //! Questions of the server: each is answered by the application's handler on a task of its own.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use mcp_elicitation::ElicitResult;
-use mcp_jsonrpc::{ErrorCode, ErrorObject};
+use mcp_jsonrpc::{ErrorCode, ErrorObject, RequestId};
 use mcp_proto::{Answer, InputRequest, ServerRequest, ServerRequestId};
 
 use super::Driver;
 use crate::elicitation::ElicitationContext;
+use crate::sampling::SamplingContext;
 
 impl Driver {
     /// Starts the handler task of a question.
@@ -17,23 +20,19 @@ impl Driver {
             request: question.id,
             fallback: fallback(&question.input),
         };
-        let (InputRequest::Elicit(request), Some(handler)) =
-            (question.input, self.listeners.elicitation.clone())
-        else {
+        let Some(answer) = self.answering(question.input, question.wire_id) else {
             // Nothing that is not served is declared, so the core asks nothing that gets here.
             return drop(guard);
         };
-        let context = ElicitationContext { server: self.server.clone(), request_id: question.wire_id };
         // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
         let deadline = self.lock().core.server_request_deadline(question.id);
         let task = tokio::spawn(async move {
-            let answer = handler.elicit(request, context);
             let answer = match deadline {
                 Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
                 None => Some(answer.await),
             };
             match answer {
-                Some(result) => guard.answer(Answer::Elicit(result)),
+                Some(answer) => guard.answer(answer),
                 None => guard.timed_out(),
             }
         });
@@ -43,6 +42,34 @@ impl Driver {
         } else if !task.is_finished() {
             // Withdrawn between the two locks.
             task.abort();
+        }
+    }
+}
+
+/// An answer on its way.
+type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+impl Driver {
+    /// What the application's handler is going to answer, if there is one.
+    fn answering(&self, input: InputRequest, wire_id: RequestId) -> Option<Answering> {
+        let server = self.server.clone();
+        match input {
+            InputRequest::Elicit(request) => {
+                let handler = self.listeners.handlers.elicitation.clone()?;
+                let context = ElicitationContext { server, request_id: wire_id };
+                Some(Box::pin(async move { Answer::Elicit(handler.elicit(request, context).await) }))
+            }
+            InputRequest::CreateMessage(params) => {
+                let handler = self.listeners.handlers.sampling.clone()?;
+                let context = SamplingContext { server, request_id: wire_id };
+                Some(Box::pin(async move {
+                    match handler.create_message(params, context).await {
+                        Ok(result) => Answer::Result(result),
+                        Err(error) => Answer::Error(error),
+                    }
+                }))
+            }
+            _ => None,
         }
     }
 }
