@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitResult;
 use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode};
-use mcp_model::Root;
+use mcp_model::{ProtocolVersion, Root};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{ALL_CAPABILITIES, config_with_elicitation, epoch, raw};
 use crate::{
-    Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Origin,
-    ServerRequestId, Transmit, TransmitKind,
+    Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
+    ServerRequestId, Transmit, TransmitKind, Wire,
 };
 
 const MAX_CALLS: usize = 4;
@@ -55,7 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Just(Step::Hold),
         3 => Just(Step::Notify),
         4 => Just(Step::Pause),
-        24 => (0_usize..8, any::<bool>(), 0_u8..6)
+        24 => (0_usize..8, any::<bool>(), 0_u8..16)
             .prop_map(|(id, exchange, kind)| Step::PeerAnswer { id, exchange, kind }),
         18 => (0_i64..5, any::<bool>(), 0_u8..6, any::<bool>())
             .prop_map(|(id, string, kind, exchange)| Step::PeerAsk { id, string, kind, exchange }),
@@ -89,14 +89,25 @@ struct Model {
     paused: bool,
     questions: Vec<ServerRequestId>,
     gone_questions: HashSet<ServerRequestId>,
+    /// States that came back to the server: each does at most once.
+    returned: HashSet<String>,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
     owed: HashMap<String, usize>,
 }
 
 impl Model {
-    fn new(version: Option<&str>) -> Self {
+    fn new(start: &Start) -> Self {
         let limits = Limits { max_calls: MAX_CALLS, max_server_requests: MAX_QUESTIONS, ..Limits::default() };
         let config = Config {
+            mode: match start {
+                Start::Modern(_) => Mode::Pinned(ProtocolVersion::V2026_07_28),
+                Start::Unknown(mode, _) => mode.clone(),
+                Start::Legacy(_) => Mode::Legacy,
+            },
+            wire: match start {
+                Start::Modern(wire) | Start::Unknown(_, wire) => *wire,
+                Start::Legacy(_) => Wire::Channel,
+            },
             limits,
             sampling: true,
             roots: Some(Vec::new()),
@@ -118,12 +129,19 @@ impl Model {
             paused: false,
             questions: Vec::new(),
             gone_questions: HashSet::new(),
+            returned: HashSet::new(),
             owed: HashMap::new(),
+        };
+        let version = match start {
+            Start::Legacy(version) => Some(*version),
+            Start::Modern(_) => Some("2026-07-28"),
+            Start::Unknown(..) => None,
         };
         if let Some(version) = version {
             model.play(&Step::Start);
             let result = json!({
                 "protocolVersion": version,
+                "supportedVersions": [version],
                 "capabilities": serde_json::from_str::<Value>(ALL_CAPABILITIES).unwrap(),
             });
             model.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
@@ -229,7 +247,11 @@ impl Model {
             meta: None,
         };
         let open = self.core.calls_in_flight();
-        match self.core.call(self.now, "tools/list", None, &options) {
+        let (method, params) = match self.wire.len() % 3 {
+            0 => ("tools/list", None),
+            _ => ("tools/call", Some(raw(&json!({"name": "t", "arguments": {"a": 1}})))),
+        };
+        match self.core.call(self.now, method, params.as_ref(), &options) {
             Ok(call) => {
                 assert!(!self.calls.contains(&call), "a call id came twice");
                 self.calls.insert(0, call);
@@ -270,6 +292,31 @@ impl Model {
                 "jsonrpc": "2.0", "id": id,
                 "error": {"code": -32602, "message": "no", "data": {"supported": ["2025-03-26"]}},
             }),
+            6..=8 => {
+                let versions = [json!(["2026-07-28"]), json!(["2025-11-25"]), json!([])];
+                let data = json!({"supported": versions[usize::from(kind) - 6]});
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32022, "message": "no", "data": data}})
+            }
+            9 => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32020, "message": "no"}}),
+            10 => json!({"jsonrpc": "2.0", "id": id, "result": {"supportedVersions": ["2026-07-28"]}}),
+            11 => json!({"jsonrpc": "2.0", "id": id, "result": {"tools": [], "nextCursor": "x"}}),
+            12..=15 => {
+                let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+                let entries = [
+                    json!({}),
+                    json!({"a": {"method": "elicitation/create", "params": form}}),
+                    json!({
+                        "a": {"method": "elicitation/create", "params": form},
+                        "b": {"method": "sampling/createMessage", "params": {"messages": []}},
+                        "c": {"method": "roots/list"},
+                    }),
+                    json!({"a": {"method": "roots/list"}}),
+                ];
+                let mut result = json!({"resultType": "input_required"});
+                result["inputRequests"] = entries[usize::from(kind) - 12].clone();
+                result["requestState"] = json!(format!("{id}"));
+                json!({"jsonrpc": "2.0", "id": id, "result": result})
+            }
             _ => json!({"jsonrpc": "2.0", "error": {"code": 7, "message": "no"}}),
         };
         self.peer(self.origin(exchange), &message.to_string());
@@ -339,6 +386,11 @@ impl Model {
                 assert_eq!(message["id"], id);
                 assert!(!self.wire.iter().any(|(used, _)| *used == id), "an id came twice");
                 let call = transmit.owner.unwrap();
+                if let Some(state) = message["params"].get("requestState").and_then(Value::as_str) {
+                    let given = self.wire.iter().find(|(used, _)| used.to_string() == state);
+                    assert_eq!(given.map(|(_, owner)| *owner), Some(call), "the state of another call");
+                    assert!(self.returned.insert(state.to_owned()), "a state came back twice");
+                }
                 assert!(self.core.is_open(call), "a request of a call that has ended is still queued");
                 self.wire.push((id, call));
                 self.held.push(transmit);
@@ -347,6 +399,7 @@ impl Model {
                 }
             }
             TransmitKind::Response => {
+                assert!(self.core.phase.modern().is_none(), "a response to a modern server");
                 let owed = self.owed.get_mut(&message["id"].to_string()).expect("an answer to no question");
                 *owed = owed.checked_sub(1).expect("more answers than questions");
             }
@@ -408,13 +461,18 @@ impl Model {
         }
         let calls = self.calls.iter().filter(open).count();
         let questions = self.questions.len() - self.gone_questions.len();
-        assert_eq!((core.calls_in_flight(), core.wire.len()), (calls, calls));
+        let paused = core.calls.values().filter(|state| state.pause.is_some()).count();
+        assert_eq!((core.calls_in_flight(), core.wire.len()), (calls, calls - paused));
         assert_eq!(core.open_server_requests(), questions);
         assert!(calls <= MAX_CALLS && questions <= MAX_QUESTIONS);
         let deadlines = self.calls.iter().filter_map(|call| core.call_deadline(*call));
         let patience = self.questions.iter().filter_map(|question| core.server_request_deadline(*question));
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
-        assert_eq!(core.timers.len(), deadlines.len(), "a timer for each deadline and no other");
+        let paces = core.calls.values().filter(|state| {
+            state.deadline.is_some() && state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some())
+        });
+        let expected = deadlines.len() + paces.count();
+        assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
         if core.is_closed() {
             assert_eq!((calls, questions), (0, 0));
@@ -451,21 +509,38 @@ fn server_id(id: i64, string: bool) -> Value {
     if string { json!(id.to_string()) } else { json!(id) }
 }
 
+/// What is known of the server when the history begins.
+#[derive(Clone, Debug)]
+enum Start {
+    Legacy(&'static str),
+    Modern(Wire),
+    /// The handshake is part of the history.
+    Unknown(Mode, Wire),
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    let wire = || prop_oneof![Just(Wire::Channel), Just(Wire::Exchanges)];
+    let mode =
+        prop_oneof![Just(Mode::Legacy), Just(Mode::Auto), Just(Mode::Pinned(ProtocolVersion::V2026_07_28))];
+    prop_oneof![
+        2 => (mode, wire()).prop_map(|(mode, wire)| Start::Unknown(mode, wire)),
+        2 => Just(Start::Legacy("2025-03-26")),
+        1 => Just(Start::Legacy("2025-06-18")),
+        4 => Just(Start::Legacy("2025-11-25")),
+        6 => wire().prop_map(Start::Modern),
+    ]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_begun_ends_once_whatever_happens(
-        version in prop_oneof![
-            1 => Just(None),
-            2 => Just(Some("2025-03-26")),
-            1 => Just(Some("2025-06-18")),
-            4 => Just(Some("2025-11-25")),
-        ],
+        start in start(),
         steps in prop::collection::vec(step(), 0..80),
         lost in any::<bool>(),
     ) {
-        let mut model = Model::new(version);
+        let mut model = Model::new(&start);
         for step in &steps {
             model.play(step);
         }
