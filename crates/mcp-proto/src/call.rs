@@ -20,6 +20,7 @@ use bytes::Bytes;
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::{Map, Value};
 
+use crate::listen::Listening;
 use crate::mrtr::Pause;
 use crate::renewal::Setup;
 
@@ -95,6 +96,10 @@ pub(crate) struct CallState {
     pub(crate) modern: Option<Box<ModernCall>>,
     /// Pages of tools that were listed for its headers.
     pub(crate) relisted: u32,
+    /// It has a request on the wire, or in the queue for it.
+    pub(crate) on_wire: bool,
+    /// It is a subscription.
+    pub(crate) listening: Option<Box<Listening>>,
     /// It waits for input and has no request on the wire.
     pub(crate) pause: Option<Box<Pause>>,
     pub(crate) started: Instant,
@@ -132,6 +137,10 @@ pub(crate) enum CallKind {
     Probe,
     /// A request of the application.
     Ordinary,
+    /// A subscription: it ends when somebody ends it.
+    Listen,
+    /// What a legacy server is asked for one resource of this subscription. Internal.
+    Subscribe(CallId),
     /// The list of tools, asked for in the middle of a call whose headers the server refused.
     Relist,
     /// `initialize` for a session in place of one that the server lost. Internal: nobody is told how it ended.
@@ -168,6 +177,8 @@ impl CallState {
             setup: None,
             modern: None,
             relisted: 0,
+            on_wire: true,
+            listening: None,
             pause: None,
             started: now,
             timeout: options.timeout,

@@ -53,6 +53,8 @@ pub struct Connection {
     pub(crate) meta: Option<(ProtocolVersion, MetaObject)>,
     pub(crate) tools: ToolTable,
     pub(crate) wants_restart: bool,
+    /// The newest time that was told with an input or a call.
+    pub(crate) clock: Option<Instant>,
     roots: Vec<Root>,
     /// The server was told the roots.
     roots_told: bool,
@@ -86,6 +88,7 @@ impl Connection {
             meta: None,
             tools: ToolTable::new(config.limits.max_tools_with_headers),
             wants_restart: false,
+            clock: None,
             roots: config.roots.clone().unwrap_or_default(),
             roots_told: false,
             roots_stale: false,
@@ -246,6 +249,7 @@ impl Connection {
 
     /// Time has passed. Calling it early is harmless; so is a `now` that lies before an earlier one.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.clock = Some(now);
         while let Some(&(at, timer)) = self.timers.first()
             && at <= now
         {
@@ -504,6 +508,8 @@ impl Connection {
         self.disarm(state.deadline, Timer::Call(call));
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);
+        }
+        if !state.on_wire {
             return Some(state);
         }
         let removed = self.wire.remove(&state.wire_id);
@@ -523,6 +529,15 @@ impl Connection {
             CallKind::Ordinary | CallKind::Relist => {
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.carrier_left(call);
+            }
+            CallKind::Listen => {
+                self.events.push_back(Event::CallEnded { call, outcome });
+                self.give_up_resources(state);
+            }
+            CallKind::Subscribe(listen) => {
+                if let Err(error) = outcome {
+                    self.handle_subscribed(listen, None, Err(error));
+                }
             }
             CallKind::Initialize | CallKind::Probe => {
                 let failed = outcome.is_err();

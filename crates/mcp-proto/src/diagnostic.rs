@@ -29,6 +29,8 @@ impl fmt::Display for Diagnostic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiagnosticKind {
+    /// A notice of a change that no subscription asked for.
+    ChangeIgnored,
     /// The application's answer to an elicitation broke the requested schema; `cancel` was sent instead.
     ElicitationAnswerInvalid,
     /// The server's elicitation was refused with an error.
@@ -79,6 +81,7 @@ impl DiagnosticKind {
     /// The name in `snake_case`, for machine-readable output.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::ChangeIgnored => "change_ignored",
             Self::ElicitationAnswerInvalid => "elicitation_answer_invalid",
             Self::ElicitationRequestInvalid => "elicitation_request_invalid",
             Self::InvalidMessage => "invalid_message",

@@ -2,7 +2,7 @@
 
 use mcp_elicitation::ElicitRequest;
 use mcp_jsonrpc::{RawJson, RequestId};
-use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams};
+use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams, SubscriptionFilter};
 
 use crate::call::CallId;
 use crate::diagnostic::Diagnostic;
@@ -54,6 +54,13 @@ pub enum Event {
     /// The server had lost the session and a new one is open. What the old one knew (cursors, subscriptions of the
     /// application's own making) is gone; log level and subscriptions made through this connection are asked for again.
     SessionRenewed,
+    /// A subscription stands ([`Connection::listen`](crate::Connection::listen)).
+    Subscribed {
+        /// The subscription.
+        call: CallId,
+        /// What the server grants, which may be less than was wanted.
+        granted: SubscriptionFilter,
+    },
     /// The server asks something that the application must answer with
     /// [`Connection::answer`](crate::Connection::answer).
     ServerRequest(ServerRequest),

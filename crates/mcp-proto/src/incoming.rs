@@ -114,13 +114,14 @@ impl Connection {
         if matches!(self.phase, Phase::Closed | Phase::Idle) {
             return;
         }
+        self.clock = Some(now);
         match message {
             Message::Response(response) => self.handle_response(now, response),
             Message::Error(response) => self.handle_error(now, origin, response),
             Message::Request(request) => {
                 self.handle_request(now, origin.call(), request.id, &request.method, request.params);
             }
-            Message::Notification(notification) => self.handle_notification(now, notification),
+            Message::Notification(notification) => self.handle_notification(now, origin, notification),
         }
     }
 
@@ -131,6 +132,8 @@ impl Connection {
             CallKind::Ordinary if self.phase.modern().is_some() => {
                 return self.handle_modern_result(now, call, state, response.result);
             }
+            CallKind::Listen => Ok(response.result.to_owned()),
+            CallKind::Subscribe(listen) => return self.handle_subscribed(listen, state.setup.take(), Ok(())),
             CallKind::Relist => return self.handle_relisted(now, call, state, response.result),
             CallKind::Ordinary => {
                 if let Some(setup) = state.setup.take() {
@@ -174,7 +177,11 @@ impl Connection {
             CallKind::Ordinary | CallKind::Relist if self.phase.modern().is_some() => {
                 return self.handle_modern_error(now, call, state, error);
             }
-            CallKind::Ordinary | CallKind::Relist | CallKind::Restore => Err(CallError::Rpc(error)),
+            CallKind::Listen
+            | CallKind::Ordinary
+            | CallKind::Relist
+            | CallKind::Restore
+            | CallKind::Subscribe(_) => Err(CallError::Rpc(error)),
         };
         if let Err(error) = ended {
             self.end_call(call, &state, Err(error));
@@ -200,15 +207,27 @@ impl Connection {
         None
     }
 
-    fn handle_notification(&mut self, now: Instant, notification: Notification<'_>) {
+    fn handle_notification(&mut self, now: Instant, origin: Origin, notification: Notification<'_>) {
         let method = &*notification.method;
         let params = notification.params;
         match method {
+            "notifications/subscriptions/acknowledged" if self.phase.modern().is_some() => {
+                self.handle_acknowledged(origin, params);
+            }
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/resources/updated"
+                if !self.is_wanted(origin, method, params) => {}
             "notifications/cancelled" => {
                 if let Some(cancelled) = self.typed::<CancelledNotificationParams>(method, params)
                     && let Some(id) = cancelled.request_id.map(wire_id)
                 {
-                    self.withdraw_server_request(&id);
+                    if self.phase.modern().is_some() {
+                        self.end_subscription(&id);
+                    } else {
+                        self.withdraw_server_request(&id);
+                    }
                 }
             }
             "notifications/progress" => self.handle_progress(now, params),
@@ -299,7 +318,7 @@ fn token_id(token: &ProgressToken) -> RequestId {
     }
 }
 
-fn wire_id(id: mcp_model::RequestId) -> RequestId {
+pub(crate) fn wire_id(id: mcp_model::RequestId) -> RequestId {
     match id {
         mcp_model::RequestId::Integer(number) => RequestId::Integer(number),
         mcp_model::RequestId::String(text) => RequestId::String(text),

@@ -46,6 +46,7 @@ mod event;
 mod gate;
 mod incoming;
 mod lifecycle;
+mod listen;
 mod modern;
 mod mrtr;
 mod phase;

@@ -64,7 +64,7 @@ impl Connection {
         &mut self,
         state: &mut CallState,
         result: RawRef<'_>,
-    ) -> Result<(Option<String>, Vec<(String, Entry)>), CallError> {
+    ) -> Result<Required, CallError> {
         let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
         let limit = self.config.limits.max_input_rounds;
         let modern = state.modern.as_mut().ok_or_else(|| invalid("input was asked for"))?;
@@ -156,6 +156,7 @@ impl Connection {
         state.dispatched = false;
         state.deadline = state.hard_deadline;
         self.arm(state.deadline, Timer::Call(call));
+        state.on_wire = false;
         state.pause = Some(Box::new(pause));
         self.calls.insert(call, state);
         if at_once {
@@ -233,6 +234,9 @@ impl Connection {
         }
     }
 }
+
+/// State and checked entries of a result that wants input.
+type Required = (Option<String>, Vec<(String, Entry)>);
 
 /// What one entry of `inputRequests` comes to.
 enum Entry {

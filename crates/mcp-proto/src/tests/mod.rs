@@ -11,6 +11,7 @@ mod elicitation;
 mod eras;
 mod invariants;
 mod lifecycle;
+mod listen;
 mod messages;
 mod modern;
 mod mrtr;
