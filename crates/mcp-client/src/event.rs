@@ -36,6 +36,8 @@ pub enum ClientEvent {
     /// The server had lost the session and a new one is open (Streamable HTTP). Cursors and whatever else the
     /// application got from the old one are void; log level and subscriptions were asked for again.
     SessionRenewed,
+    /// A subscription was lost with its stream and stands again. What changed in between was not told.
+    SubscriptionRestored,
     /// A subscribed resource changed.
     ResourceUpdated {
         /// Its URI, as the server wrote it.

@@ -10,6 +10,7 @@ mod error;
 mod event;
 mod requests;
 mod sampling;
+mod subscription;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};
@@ -29,3 +30,4 @@ pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit};
 pub use requests::{Call, CallFuture, List, ListedItem, Pages};
 pub use sampling::{SamplingContext, SamplingHandler};
+pub use subscription::{Change, Subscription};

@@ -9,7 +9,7 @@ mod many;
 mod posts;
 mod redirects;
 mod resume;
-mod script;
+pub(crate) mod script;
 mod sse_channel;
 mod support;
 mod tls;

@@ -12,6 +12,7 @@ mod line;
 mod open_call;
 mod questions;
 mod slot;
+mod subscribing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -269,12 +270,20 @@ impl Driver {
         self: &Arc<Self>,
         command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
     ) -> Result<OpenCall, Error> {
+        self.open_in(Slot::default(), command)
+    }
+
+    fn open_in(
+        self: &Arc<Self>,
+        slot: Slot,
+        command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
+    ) -> Result<OpenCall, Error> {
         let mut outbox = Outbox::default();
         let opened = {
             let mut state = self.lock();
             let opened = command(&mut state.core, now());
             if let Ok(call) = opened {
-                state.slots.insert(call, Slot::default());
+                state.slots.insert(call, slot);
             }
             state.drain(&mut outbox);
             opened
@@ -357,6 +366,11 @@ impl State {
             Event::Progress { call, progress } => {
                 if let Some(slot) = self.slots.get_mut(&call) {
                     outbox.wakers.extend(slot.push_progress(progress));
+                }
+            }
+            Event::Subscribed { call, granted } => {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    slot.grant(granted);
                 }
             }
             Event::ServerRequest(request) => outbox.questions.push(request),

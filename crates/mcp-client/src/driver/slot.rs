@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use mcp_jsonrpc::RawJson;
-use mcp_model::ProgressNotificationParams;
+use mcp_model::{ProgressNotificationParams, SubscriptionFilter};
 use mcp_proto::{CallError, Transmit};
+use tokio::sync::oneshot;
 
 /// Progress notifications that wait for the task of their call. A task that is not polled loses the oldest: progress
 /// is a statement about now, and the newest says most.
@@ -16,6 +17,8 @@ const MAX_WAITING_PROGRESS: usize = 64;
 pub(crate) struct Slot {
     pub(crate) transmits: VecDeque<Transmit>,
     progress: VecDeque<ProgressNotificationParams>,
+    /// Told what the server grants to a subscription.
+    granted: Option<oneshot::Sender<SubscriptionFilter>>,
     outcome: Option<Result<RawJson, CallError>>,
     waker: Option<Waker>,
 }
@@ -32,6 +35,18 @@ pub(crate) enum Step {
 }
 
 impl Slot {
+    /// The slot of a subscription.
+    pub(crate) fn of_subscription(granted: oneshot::Sender<SubscriptionFilter>) -> Self {
+        Self { granted: Some(granted), ..Self::default() }
+    }
+
+    pub(crate) fn grant(&mut self, filter: SubscriptionFilter) {
+        if let Some(granted) = self.granted.take() {
+            // Nobody waits any more where the subscription was dropped meanwhile.
+            let _ = granted.send(filter);
+        }
+    }
+
     pub(crate) fn push_transmit(&mut self, transmit: Transmit) -> Option<Waker> {
         self.transmits.push_back(transmit);
         self.waker.take()

@@ -387,7 +387,8 @@ impl Model {
                 assert!(!self.wire.iter().any(|(used, _)| *used == id), "an id came twice");
                 let call = transmit.owner.unwrap();
                 if let Some(state) = message["params"].get("requestState").and_then(Value::as_str) {
-                    let given = self.wire.iter().find(|(used, _)| used.to_string() == state);
+                    let id: Value = serde_json::from_str(state).unwrap();
+                    let given = self.wire.iter().find(|(used, _)| *used == id);
                     assert_eq!(given.map(|(_, owner)| *owner), Some(call), "the state of another call");
                     assert!(self.returned.insert(state.to_owned()), "a state came back twice");
                 }

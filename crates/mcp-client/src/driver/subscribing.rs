@@ -1,0 +1,126 @@
+//! Keeping a subscription up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::SubscriptionFilter;
+use mcp_proto::CallOptions;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::slot::Slot;
+use super::{Driver, OpenCall};
+use crate::error::{Error, ErrorKind};
+use crate::event::ClientEvent;
+
+/// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Attempts in a row, some four minutes, before a subscription counts as over.
+const MAX_ATTEMPTS: u32 = 12;
+
+/// A subscription that stands, and the task that keeps it up.
+pub(crate) struct Standing {
+    pub(crate) granted: SubscriptionFilter,
+    /// How it ended, once it did.
+    pub(crate) ended: oneshot::Receiver<Result<(), Error>>,
+    pub(crate) task: AbortHandle,
+}
+
+impl Driver {
+    /// Subscribes and waits until the server grants something.
+    pub(crate) async fn subscribe(
+        self: Arc<Self>,
+        wanted: SubscriptionFilter,
+        options: CallOptions,
+    ) -> Result<Standing, Error> {
+        let (end, mut ended) = oneshot::channel();
+        let (call, mut granted) = self.listen_for(&wanted, &options)?;
+        let keeper = Keeper { driver: self, wanted, options };
+        // The task owns the call: aborting it ends the subscription.
+        let task = tokio::spawn(async move { drop(end.send(keeper.keep(call).await)) }).abort_handle();
+        let mut unless_granted = AbortOnDrop(Some(task.clone()));
+        let granted = tokio::select! {
+            biased;
+            granted = &mut granted => granted.ok(),
+            outcome = &mut ended => return Err(early(outcome)),
+        };
+        match granted {
+            Some(granted) => {
+                unless_granted.0 = None;
+                Ok(Standing { granted, ended, task })
+            }
+            None => Err(early(ended.await)),
+        }
+    }
+
+    fn listen_for(
+        self: &Arc<Self>,
+        wanted: &SubscriptionFilter,
+        options: &CallOptions,
+    ) -> Result<(OpenCall, oneshot::Receiver<SubscriptionFilter>), Error> {
+        let (grant, granted) = oneshot::channel();
+        let call =
+            self.open_in(Slot::of_subscription(grant), |core, now| core.listen(now, wanted, options))?;
+        Ok((call, granted))
+    }
+}
+
+/// The error of a subscription that ended before it stood.
+fn early(outcome: Result<Result<(), Error>, oneshot::error::RecvError>) -> Error {
+    match outcome {
+        Ok(Err(error)) => error,
+        _ => Error::call(mcp_proto::CallError::Cancelled { dispatched: true }),
+    }
+}
+
+/// Ends the task of a subscription that nobody waits for.
+struct AbortOnDrop(Option<AbortHandle>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+struct Keeper {
+    driver: Arc<Driver>,
+    wanted: SubscriptionFilter,
+    options: CallOptions,
+}
+
+impl Keeper {
+    /// Drives a subscription to its end, over lost streams. `Ok`: the server ended it on purpose.
+    async fn keep(self, call: OpenCall) -> Result<(), Error> {
+        let Err(mut error) = self.driver.drive(call, None).await else { return Ok(()) };
+        let (mut attempts, mut wait) = (0, FIRST_WAIT);
+        while self.may_come_back(&error) && attempts < MAX_ATTEMPTS {
+            tokio::time::sleep(wait).await;
+            attempts += 1;
+            wait = wait.saturating_mul(2).min(LONGEST_WAIT);
+            let (call, mut granted) = self.driver.listen_for(&self.wanted, &self.options)?;
+            let mut driving = std::pin::pin!(self.driver.drive(call, None));
+            let outcome = tokio::select! {
+                biased;
+                Ok(_) = &mut granted => {
+                    (attempts, wait) = (0, FIRST_WAIT);
+                    self.driver.emit(ClientEvent::SubscriptionRestored);
+                    driving.await
+                }
+                outcome = &mut driving => outcome,
+            };
+            match outcome {
+                Ok(_) => return Ok(()),
+                Err(again) => error = again,
+            }
+        }
+        Err(error)
+    }
+
+    /// Whether the stream was lost and not the connection.
+    fn may_come_back(&self, error: &Error) -> bool {
+        !self.driver.is_closed() && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
+    }
+}

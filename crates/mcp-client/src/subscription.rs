@@ -1,0 +1,150 @@
+//! Changes that a server tells of.
+
+use std::fmt;
+
+use mcp_model::{SubscriptionFilter, methods};
+use mcp_proto::ListKind;
+use tokio::sync::{broadcast, oneshot};
+use tokio::task::AbortHandle;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::event::ClientEvent;
+
+/// A subscription to changes of the server's lists and resources.
+///
+/// It stands on `subscriptions/listen`, or on `resources/subscribe` and the unsolicited notices of a legacy server; the
+/// application need not know which. It keeps the connection alive. One that is lost with its stream is asked for again,
+/// and [`Change::Restored`] says so. Dropping it ends it, at the server too.
+pub struct Subscription {
+    client: Client,
+    events: broadcast::Receiver<ClientEvent>,
+    wanted: SubscriptionFilter,
+    granted: SubscriptionFilter,
+    ended: Option<oneshot::Receiver<Result<(), Error>>>,
+    task: AbortHandle,
+}
+
+/// What a [`Subscription`] tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// This list changed.
+    List(ListKind),
+    /// This listener was too slow and missed some events; fetch anew what matters.
+    Missed {
+        /// How many events of the connection it missed.
+        events: u64,
+    },
+    /// A subscribed resource, or a part of one, changed.
+    Resource {
+        /// Its URI, as the server wrote it.
+        uri: String,
+    },
+    /// The subscription was interrupted and stands again. What changed meanwhile was not told: fetch anew what matters.
+    Restored,
+}
+
+impl Client {
+    /// Subscribes to changes, and waits until the server has granted something.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::ErrorKind::Misuse) where a legacy server has no resource subscriptions,
+    /// [`Rpc`](crate::ErrorKind::Rpc) where the server refuses, [`Timeout`](crate::ErrorKind::Timeout) where it says
+    /// nothing within the client's `request_timeout`.
+    ///
+    /// Dropping the future gives the subscription up.
+    pub async fn subscription(&self, wanted: SubscriptionFilter) -> Result<Subscription, Error> {
+        // Before the request: a change may follow the grant at once.
+        let events = self.driver().listen();
+        let driver = std::sync::Arc::clone(self.driver());
+        let standing = driver.subscribe(wanted.clone(), self.request_options()).await?;
+        Ok(Subscription {
+            client: self.clone(),
+            events,
+            wanted,
+            granted: standing.granted,
+            ended: Some(standing.ended),
+            task: standing.task,
+        })
+    }
+}
+
+impl Subscription {
+    /// What the server granted at first; it may be less than was wanted.
+    pub fn granted(&self) -> &SubscriptionFilter {
+        &self.granted
+    }
+
+    /// The next change; `None` once the server has ended the subscription on purpose.
+    ///
+    /// A change of several subscriptions of one client is told to each of them that wants it, as often as the server
+    /// tells it. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// Why the subscription is over, once; after that `None`.
+    pub async fn next(&mut self) -> Result<Option<Change>, Error> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = self.events.recv() => event,
+                outcome = ended(&mut self.ended) => return outcome.map(|()| None),
+            };
+            match event {
+                Ok(event) => {
+                    if let Some(change) = self.change(event) {
+                        return Ok(Some(change));
+                    }
+                }
+                Err(broadcast::error::RecvError::Lagged(events)) => {
+                    return Ok(Some(Change::Missed { events }));
+                }
+                Err(broadcast::error::RecvError::Closed) => return Ok(None),
+            }
+        }
+    }
+
+    fn change(&self, event: ClientEvent) -> Option<Change> {
+        let wants = |method: &str| self.wanted.selects(method);
+        match event {
+            ClientEvent::ListChanged(list) => {
+                let method = match list {
+                    ListKind::Prompts => methods::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
+                    ListKind::Resources => methods::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
+                    _ => methods::NOTIFICATIONS_TOOLS_LIST_CHANGED,
+                };
+                wants(method).then_some(Change::List(list))
+            }
+            ClientEvent::ResourceUpdated { uri } => {
+                wants(methods::NOTIFICATIONS_RESOURCES_UPDATED).then_some(Change::Resource { uri })
+            }
+            ClientEvent::SessionRenewed | ClientEvent::SubscriptionRestored => Some(Change::Restored),
+            _ => None,
+        }
+    }
+}
+
+/// How a subscription ended; `Ok` where that was told before.
+async fn ended(end: &mut Option<oneshot::Receiver<Result<(), Error>>>) -> Result<(), Error> {
+    let Some(receiver) = end else { return Ok(()) };
+    let outcome = receiver.await;
+    *end = None;
+    outcome.unwrap_or(Ok(()))
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription")
+            .field("client", &self.client)
+            .field("granted", &self.granted)
+            .finish_non_exhaustive()
+    }
+}

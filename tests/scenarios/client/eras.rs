@@ -1,0 +1,235 @@
+//! Servers of both eras behind the same calls.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
+use mcp_client::{
+    Change, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Era, ErrorKind,
+    HttpServer, ListKind, Mode, StdioServer, VerdictReason,
+};
+use serde_json::{Map, Value, json};
+
+use super::peer::{Peer, builder, pipe, summary};
+use crate::http::script::Server;
+
+fn auto() -> ClientBuilder {
+    builder().mode(Mode::Auto)
+}
+
+fn discovered() -> Value {
+    json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" })
+}
+
+async fn modern(builder: ClientBuilder) -> (Client, Peer) {
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, ()) = tokio::join!(builder.connect(connection), async {
+        let probe = peer.expect("server/discover").await;
+        peer.answer(&probe, discovered()).await;
+    });
+    (client.unwrap(), peer)
+}
+
+/// protocol:S1
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_is_called_right_after_the_probe() {
+    let (client, mut peer) = modern(auto()).await;
+    assert_eq!(
+        (client.server().era(), client.protocol_version()),
+        (Era::Modern, ProtocolVersion::V2026_07_28)
+    );
+    let (tools, ()) = tokio::join!(client.list_tools().into_future(), async {
+        let list = peer.expect("tools/list").await;
+        assert_eq!(list["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        peer.answer(&list, json!({ "resultType": "complete", "tools": [] })).await;
+    });
+    tools.unwrap();
+    // What was found out saves the next connection nothing but its doubts.
+    let known = Mode::Known(client.server().verdict.clone());
+    modern(builder().mode(known)).await;
+}
+
+/// protocol:S9, field: a server that ignores what it does not know.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_on_the_probe_is_connected_after_three_seconds() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let begun = tokio::time::Instant::now();
+    let (client, _) = tokio::join!(auto().connect(connection), async {
+        peer.expect("server/discover").await;
+        peer.handshake(json!({})).await
+    });
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    let client = client.unwrap();
+    assert_eq!(client.server().verdict.reason, VerdictReason::SilentOnProbe);
+}
+
+/// protocol:S8
+#[tokio::test(start_paused = true)]
+async fn a_legacy_server_that_refuses_the_probe_is_initialized_at_once() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let begun = tokio::time::Instant::now();
+    let (client, _) = tokio::join!(auto().connect(connection), async {
+        let probe = peer.expect("server/discover").await;
+        let error = json!({ "code": -32601, "message": "Method not found" });
+        peer.send(json!({ "jsonrpc": "2.0", "id": probe["id"], "error": error })).await;
+        peer.handshake(json!({})).await
+    });
+    assert_eq!(client.unwrap().server().era(), Era::Legacy);
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+/// protocol:S10: it ends on anything but `initialize`, and is started once more.
+#[tokio::test]
+async fn a_program_that_ends_on_the_probe_is_started_once_more() {
+    let script = r#"
+        read line
+        case "$line" in *'"initialize"'*) ;; *) exit 1 ;; esac
+        echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}'
+        cat > /dev/null"#;
+    let client = auto().connect(StdioServer::new("sh").args(["-c", script])).await.unwrap();
+    assert_eq!(client.server().verdict.reason, VerdictReason::ExitedOnProbe);
+    client.close().await;
+    // One that always ends is not started again and again.
+    let error = auto().connect(StdioServer::new("sh").args(["-c", "read line; exit 1"])).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed);
+}
+
+/// protocol:2.9
+#[tokio::test(start_paused = true)]
+async fn a_pinned_modern_client_does_not_speak_to_a_legacy_server() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let pinned = builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28));
+    let (outcome, ()) = tokio::join!(pinned.connect(connection), async {
+        let probe = peer.expect("server/discover").await;
+        let error = json!({ "code": -32601, "message": "Method not found" });
+        peer.send(json!({ "jsonrpc": "2.0", "id": probe["id"], "error": error })).await;
+        peer.expect_end().await;
+        drop(peer);
+    });
+    assert_eq!(summary(outcome), ("unsupported_version", false));
+}
+
+/// protocol:M-01, protocol:M-02: the handler that answers legacy questions answers these.
+#[tokio::test(start_paused = true)]
+async fn a_question_in_the_middle_of_a_call_reaches_the_handler() {
+    let confirm = async |request: ElicitRequest, _: ElicitationContext| match request {
+        ElicitRequest::Form(_) => ElicitResult::accept(Map::from_iter([("yes".to_owned(), json!(true))])),
+        _ => ElicitResult::cancel(),
+    };
+    let (client, mut peer) = modern(auto().on_elicitation(confirm)).await;
+    let (result, ()) = tokio::join!(client.call_tool("t", json!({ "x": 1 })).into_future(), async {
+        let call = peer.expect("tools/call").await;
+        let schema = json!({ "type": "object", "properties": { "yes": { "type": "boolean" } } });
+        let ask = json!({ "method": "elicitation/create", "params": { "message": "m", "requestedSchema": schema } });
+        let wanted =
+            json!({ "resultType": "input_required", "inputRequests": { "q": ask }, "requestState": "{1}" });
+        peer.answer(&call, wanted).await;
+        let retry = peer.expect("tools/call").await;
+        let params = &retry["params"];
+        assert_eq!(params["inputResponses"]["q"], json!({ "action": "accept", "content": { "yes": true } }));
+        assert_eq!((&params["requestState"], &params["arguments"]), (&json!("{1}"), &json!({ "x": 1 })));
+        // A state alone: the client waits a little and comes back.
+        peer.answer(&retry, json!({ "resultType": "input_required", "requestState": "2" })).await;
+        let retry = peer.expect("tools/call").await;
+        assert_eq!(retry["params"]["requestState"], "2");
+        peer.answer(&retry, json!({ "resultType": "complete", "content": [] })).await;
+    });
+    result.unwrap();
+}
+
+/// protocol:S-01, protocol:S-06, protocol:S-07
+#[tokio::test(start_paused = true)]
+async fn a_subscription_brings_changes_of_either_era_and_ends_when_dropped() {
+    let wanted = || {
+        let mut filter = SubscriptionFilter::new();
+        filter.tools_list_changed = Some(true);
+        filter
+    };
+    let (client, mut peer) = modern(auto()).await;
+    let (subscription, id) = tokio::join!(client.subscription(wanted()), async {
+        let listen = peer.expect("subscriptions/listen").await;
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
+        for method in ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"] {
+            let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
+            peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        }
+        listen["id"].clone()
+    });
+    let mut subscription = subscription.unwrap();
+    assert_eq!(*subscription.granted(), wanted());
+    assert_eq!(subscription.next().await.unwrap(), Some(Change::List(ListKind::Tools)));
+    drop(subscription);
+    assert_eq!(peer.expect("notifications/cancelled").await["params"]["requestId"], id);
+
+    let (client, mut peer) = super::peer::connected(builder().mode(Mode::Legacy)).await;
+    let mut subscription = client.subscription(wanted()).await.unwrap();
+    peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })).await;
+    assert_eq!(subscription.next().await.unwrap(), Some(Change::List(ListKind::Tools)));
+}
+
+/// protocol:S-07: the server ends it on purpose, or the connection goes.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_subscription_is_told_once() {
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    let (client, mut peer) = modern(auto()).await;
+    let acknowledge = |listen: &Value| {
+        let params = json!({
+            "notifications": { "toolsListChanged": true },
+            "_meta": { "io.modelcontextprotocol/subscriptionId": listen["id"] },
+        });
+        json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params })
+    };
+    let (subscription, listen) = tokio::join!(client.subscription(wanted.clone()), async {
+        let listen = peer.expect("subscriptions/listen").await;
+        peer.send(acknowledge(&listen)).await;
+        listen
+    });
+    peer.answer(&listen, json!({})).await;
+    let mut subscription = subscription.unwrap();
+    assert_eq!(subscription.next().await.unwrap(), None);
+    let (subscription, ()) = tokio::join!(client.subscription(wanted), async {
+        let listen = peer.expect("subscriptions/listen").await;
+        peer.send(acknowledge(&listen)).await;
+    });
+    drop(peer);
+    let mut subscription = subscription.unwrap();
+    assert_eq!(subscription.next().await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(subscription.next().await.unwrap(), None);
+}
+
+/// protocol:H1, protocol:H-34, protocol:H-35, protocol:H-37, protocol:H-40
+#[tokio::test]
+async fn over_http_a_modern_call_has_its_routing_headers_and_is_cancelled_by_closing() {
+    let server = Server::start().await;
+    let url = server.url();
+    let connecting = tokio::spawn(async move { auto().connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, probe) = server.request().await;
+    assert_eq!(probe.header("mcp-method"), Some("server/discover"));
+    assert_eq!(probe.header("mcp-protocol-version"), Some("2026-07-28"));
+    let result = json!({ "jsonrpc": "2.0", "id": 1, "result": discovered() });
+    peer.json(&result.to_string()).await;
+    let client = connecting.await.unwrap().unwrap();
+    let calling = tokio::spawn(client.call_tool("add", json!({})).into_future());
+    let call = peer.request().await;
+    assert_eq!((call.header("mcp-method"), call.header("mcp-name")), (Some("tools/call"), Some("add")));
+    assert_eq!(call.header("mcp-session-id"), None);
+    calling.abort();
+    assert!(calling.await.unwrap_err().is_cancelled());
+    peer.closed().await;
+    assert_eq!(server.accepted(), 1, "nothing else was sent");
+}
+
+/// protocol:H10, protocol:H11
+#[tokio::test]
+async fn over_http_a_bare_refusal_of_the_probe_leads_to_a_clean_initialize() {
+    let server = Server::start().await;
+    let url = server.url();
+    let connecting = tokio::spawn(async move { auto().connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, _) = server.request().await;
+    peer.respond("404 Not Found", "", "").await;
+    let initialize = peer.request().await;
+    assert!(initialize.body.contains(r#""method":"initialize""#));
+    assert_eq!((initialize.header("mcp-method"), initialize.header("mcp-protocol-version")), (None, None));
+    drop(connecting);
+}
