@@ -146,6 +146,9 @@ pub(crate) struct Config {
     pub(crate) timeouts: HttpTimeouts,
     pub(crate) addresses: AddressPolicy,
     pub(crate) credentials: Provider,
+    /// Connected to in place of the host's addresses.
+    #[cfg(unix)]
+    pub(crate) unix_socket: Option<std::path::PathBuf>,
     /// Present for `https` servers.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<super::tls::Tls>,

@@ -96,6 +96,15 @@ impl HttpServer {
         Ok(self)
     }
 
+    /// Connects to a Unix-domain socket in place of the host's addresses. The URL still gives the path and the `Host` header, and
+    /// for `https` the name to verify.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn unix_socket(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        Arc::make_mut(&mut self.config).unix_socket = Some(path.into());
+        self
+    }
+
     /// Holds the addresses that the host name resolves to to a policy: for a URL that came from a server. The default
     /// allows all, since the URL is the user's choice. Where none is allowed, requests fail with kind `Connect`.
     #[must_use]

@@ -40,7 +40,7 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     if target.is_tls() {
         return Err(fault::tls_missing());
     }
-    open(target, config).await.map(Stream::Tcp)
+    open(target, config).await
 }
 
 #[cfg(feature = "tls")]
@@ -49,7 +49,7 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
 
     let stream = open(target, config).await?;
     if !target.is_tls() {
-        return Ok(Stream::Tcp(stream));
+        return Ok(stream);
     }
     let name = match target.host() {
         Host::Domain(name) => ServerName::try_from(name.clone()).ok(),
@@ -67,7 +67,15 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     Ok(Stream::Tls(Box::new(stream)))
 }
 
-async fn open(target: &Target, config: &Config) -> Result<TcpStream, Error> {
+async fn open(target: &Target, config: &Config) -> Result<Stream, Error> {
+    #[cfg(unix)]
+    if let Some(path) = &config.unix_socket {
+        let stream = tokio::net::UnixStream::connect(path).await.map_err(|error| {
+            let text = format!("cannot connect to the socket {}", path.display());
+            Error::new(ErrorKind::Connect, text).with_source(error)
+        })?;
+        return Ok(Stream::Unix(stream));
+    }
     let mut addresses = addresses(target).await.map_err(|error| {
         Error::new(ErrorKind::Connect, format!("the name of {} cannot be resolved", place(target)))
             .with_source(error)
@@ -86,7 +94,7 @@ async fn open(target: &Target, config: &Config) -> Result<TcpStream, Error> {
     // A request is written at once; waiting for more bytes to send would only add delay. Not being able to switch that off
     // costs time, not correctness.
     let _ = stream.set_nodelay(true);
-    Ok(stream)
+    Ok(Stream::Tcp(stream))
 }
 
 fn place(target: &Target) -> String {
