@@ -86,6 +86,8 @@ pub(crate) struct CallState {
     pub(crate) dispatched: bool,
     /// The request as it goes on the wire, to send it again when the server refused it unprocessed.
     pub(crate) message: Bytes,
+    /// Which session of the connection it was sent in.
+    pub(crate) session: u64,
     /// It was sent again already.
     pub(crate) resent: bool,
     /// What its success changes for later sessions.
@@ -131,6 +133,7 @@ impl CallState {
             wire_id,
             dispatched: false,
             message: Bytes::new(),
+            session: 0,
             resent: false,
             setup: None,
             started: now,

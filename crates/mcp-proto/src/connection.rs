@@ -45,6 +45,8 @@ pub struct Connection {
     events: VecDeque<Event>,
     next_call: u64,
     scratch: Vec<u8>,
+    /// Counts the sessions of this connection, so that a late refusal by an old one is told from the loss of this one.
+    pub(crate) session: u64,
     /// What to set up again in a new session.
     pub(crate) desired: Desired,
     roots: Vec<Root>,
@@ -74,6 +76,7 @@ impl Connection {
             events: VecDeque::new(),
             next_call: 0,
             scratch: Vec::new(),
+            session: 0,
             desired: Desired::default(),
             roots: config.roots.clone().unwrap_or_default(),
             roots_told: false,
@@ -338,6 +341,7 @@ impl Connection {
         }
         let message = self.take_message();
         state.message = message.clone();
+        state.session = self.session;
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         // What is asked while the session is renewed goes out with what is held.

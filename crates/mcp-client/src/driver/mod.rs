@@ -21,10 +21,12 @@ use std::time::Instant;
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit, TransmitKind,
+    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit,
+    TransmitKind,
 };
 use mcp_transport::Received;
 use mcp_transport::stdio::LineReceiver;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 
@@ -52,6 +54,8 @@ pub(crate) struct Driver {
     state: Mutex<State>,
     link: Link,
     listeners: Listeners,
+    /// Where tasks are started: a call may be dropped outside of the runtime, and must tell the server all the same.
+    runtime: Handle,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Notify,
     /// What the application connected to, for handlers.
@@ -102,7 +106,14 @@ struct Outbox {
 impl Driver {
     pub(crate) fn new(core: Connection, link: Link, server: String, listeners: Listeners) -> Arc<Self> {
         let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
-        Arc::new(Self { state: Mutex::new(state), link, listeners, renewals: Notify::new(), server })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            link,
+            listeners,
+            runtime: Handle::current(),
+            renewals: Notify::new(),
+            server,
+        })
     }
 
     pub(crate) fn link(&self) -> &Link {

@@ -26,7 +26,7 @@ impl Driver {
         let context = ElicitationContext { server: self.server.clone(), request_id: question.wire_id };
         // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
         let deadline = self.lock().core.server_request_deadline(question.id);
-        let task = tokio::spawn(async move {
+        let task = self.runtime.spawn(async move {
             let answer = handler.elicit(request, context);
             let answer = match deadline {
                 Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
