@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use mcp_model::{Implementation, Root};
 use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport};
+use mcp_transport::http::HttpServer;
+use mcp_transport::stdio::LineConnection;
 
 use crate::client::Client;
-use crate::driver::{Driver, EventFn, HttpLink, LineLink, Link, Listeners};
+use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender};
 use crate::elicitation::{ElicitationHandler, ErasedHandler};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -124,25 +126,45 @@ impl ClientBuilder {
                 self.connect_line(connection, name).await
             }
             Endpoint::Line(connection) => self.connect_line(connection, "a byte stream".to_owned()).await,
-            Endpoint::Http(server) => {
-                let name = server.describe();
-                let link = HttpLink::new(server.connect());
-                let driver = self.driver(Link::Http(link), name);
-                let client = Client::new(driver, self.request, None);
-                client.finish_connecting().await
-            }
+            Endpoint::Http(server) => self.connect_http(&server).await,
         }
     }
 
-    async fn connect_line(
+    async fn connect_line(self, connection: LineConnection, name: String) -> Result<Client, Error> {
+        let (sender, receiver) = connection.split();
+        self.connect_channel(Sender::Line(sender), Receiver::Line(receiver), name).await
+    }
+
+    async fn connect_channel(
         self,
-        connection: mcp_transport::stdio::LineConnection,
+        sender: Sender,
+        receiver: Receiver,
         name: String,
     ) -> Result<Client, Error> {
-        let (sender, receiver) = connection.split();
-        let driver = self.driver(Link::Line(LineLink::new(sender)), name);
-        let client = Client::new(driver, self.request, Some(receiver));
-        client.finish_connecting().await
+        let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name);
+        Client::new(driver, self.request, Some(receiver)).finish_connecting().await
+    }
+
+    async fn connect_http(self, server: &HttpServer) -> Result<Client, Error> {
+        let connection = server.connect();
+        let driver = self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe());
+        let error = match Client::new(driver, self.request.clone(), None).finish_connecting().await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        // A server from before Streamable HTTP refuses the POST of `initialize` in one of these ways, and serves an
+        // event stream at the same URL instead (transports, "Backwards Compatibility").
+        if !matches!(error.status(), Some(400 | 404 | 405)) || error.error_object().is_some() {
+            return Err(error);
+        }
+        match connection.open_sse_channel().await {
+            Ok(Some((sender, receiver))) => {
+                let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(receiver));
+                self.connect_channel(sender, receiver, server.describe()).await
+            }
+            // What the server said to the newer transport says more than that it has not the older one either.
+            Ok(None) | Err(_) => Err(error),
+        }
     }
 
     fn driver(&self, link: Link, name: String) -> Arc<Driver> {

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CallOptions, ServerFacts};
-use mcp_transport::stdio::{CloseReport, LineReceiver};
+use mcp_transport::stdio::CloseReport;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
-use crate::driver::{Driver, Link};
+use crate::driver::{Driver, Link, Receiver};
 use crate::error::Error;
 use crate::event::Events;
 
@@ -55,8 +55,8 @@ impl Client {
         ClientBuilder::new(client_info)
     }
 
-    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<LineReceiver>) -> Self {
-        let reader = receiver.map(|receiver| driver.spawn_line_reader(receiver));
+    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<Receiver>) -> Self {
+        let reader = receiver.map(|receiver| driver.spawn_channel_reader(receiver));
         Self {
             inner: Arc::new(Inner {
                 driver,
@@ -136,7 +136,7 @@ impl Client {
                 let head = self.inner.driver.head();
                 self.inner.driver.end();
                 let process = match self.inner.driver.link() {
-                    Link::Line(link) => Some(link.close().await),
+                    Link::Channel(link) => link.close().await,
                     Link::Http(link) => {
                         // The standing stream first: a server may wait for it before it lets the session go.
                         self.inner.stop_reader();

@@ -5,10 +5,10 @@
 //! the server go to handler tasks; everything else that must be sent goes to the background writer of the link.
 //!
 //! A call is driven by the task of its caller. Over HTTP that task drives its own exchange, from the POST to the last
-//! byte it needs; over a line connection it writes its request and waits, and the one reading task wakes it.
+//! byte it needs; over a shared channel it writes its request and waits, and the one reading task wakes it.
 
+mod channel;
 mod http;
-mod line;
 mod open_call;
 mod questions;
 mod slot;
@@ -25,7 +25,6 @@ use mcp_proto::{
     TransmitKind,
 };
 use mcp_transport::Received;
-use mcp_transport::stdio::LineReceiver;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
@@ -34,8 +33,9 @@ use crate::elicitation::ErasedHandler;
 use crate::error::Error;
 use crate::event::ClientEvent;
 
+pub(crate) use channel::{ChannelLink, Receiver, Sender};
 pub(crate) use http::HttpLink;
-pub(crate) use line::LineLink;
+
 use open_call::OpenCall;
 use slot::{Slot, Step};
 
@@ -46,7 +46,7 @@ pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 #[derive(Debug)]
 pub(crate) enum Link {
     Http(HttpLink),
-    Line(LineLink),
+    Channel(ChannelLink),
 }
 
 /// One connection: core, link, listeners.
@@ -190,7 +190,7 @@ impl Driver {
     fn send_in_background(self: &Arc<Self>, transmit: Transmit) {
         match &self.link {
             Link::Http(link) => link.post_in_background(self, transmit),
-            Link::Line(link) => link.send_in_background(transmit),
+            Link::Channel(link) => link.send_in_background(transmit),
         }
     }
 
@@ -199,19 +199,19 @@ impl Driver {
     pub(crate) async fn background_room(&self) {
         match &self.link {
             Link::Http(link) => link.background_room().await,
-            Link::Line(link) => link.background_room().await,
+            Link::Channel(link) => link.background_room().await,
         }
     }
 
-    pub(crate) fn spawn_line_reader(self: &Arc<Self>, receiver: LineReceiver) -> AbortHandle {
-        line::spawn_reader(self, receiver)
+    pub(crate) fn spawn_channel_reader(self: &Arc<Self>, receiver: Receiver) -> AbortHandle {
+        channel::spawn_reader(self, receiver)
     }
 
     /// Reads the standing stream of the session, where the transport has such a thing.
     pub(crate) async fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
         match &self.link {
             Link::Http(link) => Some(http::spawn_stream_reader(self, link).await),
-            Link::Line(_) => None,
+            Link::Channel(_) => None,
         }
     }
 
@@ -263,7 +263,7 @@ impl Driver {
     async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), Error> {
         match &self.link {
             Link::Http(link) => link.deliver(transmit).await?,
-            Link::Line(link) => link.deliver(transmit).await?,
+            Link::Channel(link) => link.deliver(transmit).await?,
         }
         self.with(|core, now| core.handle_initialized_delivered(now));
         Ok(())
@@ -310,7 +310,7 @@ impl Driver {
                 }
                 Step::Send(transmit) => match &self.link {
                     Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
-                    Link::Line(link) => link.send(&call, transmit).await?,
+                    Link::Channel(link) => link.send(&call, transmit).await?,
                 },
                 Step::Ended(Ok(raw)) => return Ok((raw, call.left())),
                 Step::Ended(Err(CallError::Closed { dispatched })) => {

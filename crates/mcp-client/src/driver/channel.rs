@@ -1,9 +1,14 @@
-//! Driving a line connection: callers write, one task reads.
+//! Driving a shared channel: callers write, one task reads.
+//!
+//! Two transports have this shape: one message a line over any byte stream, and the HTTP+SSE transport of 2024-11-05,
+//! where messages are posted and everything comes back on one event stream.
 
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use mcp_proto::{Origin, Transmit};
+use mcp_transport::Received;
+use mcp_transport::http::{SseReceiver, SseSender};
 use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -16,15 +21,47 @@ const BACKGROUND_MESSAGES: usize = 1024;
 
 /// The writing half, and a queue for what no caller waits for.
 #[derive(Debug)]
-pub(crate) struct LineLink {
-    sender: LineSender,
+pub(crate) struct ChannelLink {
+    sender: Sender,
     background: mpsc::Sender<Bytes>,
     writer: AbortHandle,
 }
 
-impl LineLink {
+/// The writing half.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    Line(LineSender),
+    Sse(SseSender),
+}
+
+/// The reading half.
+#[derive(Debug)]
+pub(crate) enum Receiver {
+    Line(LineReceiver),
+    Sse(SseReceiver),
+}
+
+impl Sender {
+    async fn send(&self, message: Bytes) -> Result<(), mcp_transport::Error> {
+        match self {
+            Self::Line(sender) => sender.send(message).await,
+            Self::Sse(sender) => sender.send(message).await,
+        }
+    }
+}
+
+impl Receiver {
+    async fn receive(&mut self) -> Result<Received<'_>, mcp_transport::Error> {
+        match self {
+            Self::Line(receiver) => receiver.recv().await,
+            Self::Sse(receiver) => receiver.recv().await,
+        }
+    }
+}
+
+impl ChannelLink {
     /// Must run inside a tokio runtime: starts the task that writes what no caller waits for.
-    pub(crate) fn new(sender: LineSender) -> Self {
+    pub(crate) fn new(sender: Sender) -> Self {
         let (background, mut queue) = mpsc::channel::<Bytes>(BACKGROUND_MESSAGES);
         let writing = sender.clone();
         let task = tokio::spawn(async move {
@@ -72,14 +109,18 @@ impl LineLink {
         let _ = self.background.reserve().await;
     }
 
-    pub(crate) async fn close(&self) -> CloseReport {
-        let report = self.sender.close().await;
+    /// Closes the channel; the report is about the child process, where there is one.
+    pub(crate) async fn close(&self) -> Option<CloseReport> {
+        let report = match &self.sender {
+            Sender::Line(sender) => Some(sender.close().await),
+            Sender::Sse(_) => None,
+        };
         self.writer.abort();
         report
     }
 }
 
-impl Drop for LineLink {
+impl Drop for ChannelLink {
     fn drop(&mut self) {
         self.writer.abort();
     }
@@ -87,9 +128,9 @@ impl Drop for LineLink {
 
 /// Reads until the connection ends. Holds the driver weakly: a client that was dropped is not kept alive by its
 /// reader.
-pub(crate) async fn read(driver: Weak<Driver>, mut receiver: LineReceiver) {
+async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
     loop {
-        let received = receiver.recv().await;
+        let received = receiver.receive().await;
         let Some(driver) = driver.upgrade() else { return };
         match received {
             Ok(received) => driver.handle(Origin::Channel, received),
@@ -100,6 +141,6 @@ pub(crate) async fn read(driver: Weak<Driver>, mut receiver: LineReceiver) {
 }
 
 /// Starts the reading task.
-pub(crate) fn spawn_reader(driver: &Arc<Driver>, receiver: LineReceiver) -> AbortHandle {
+pub(crate) fn spawn_reader(driver: &Arc<Driver>, receiver: Receiver) -> AbortHandle {
     tokio::spawn(read(Arc::downgrade(driver), receiver)).abort_handle()
 }
