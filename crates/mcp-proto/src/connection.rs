@@ -1,6 +1,6 @@
 //! The client side of one MCP connection as a state machine.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
 use mcp_model::{ListRootsResult, ProtocolVersion, Root, methods};
 
-use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
@@ -37,7 +37,7 @@ use crate::transmit::{Transmit, TransmitKind};
 pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: Phase,
-    pub(crate) calls: HashMap<CallId, CallState>,
+    pub(crate) calls: CallMap<CallState>,
     pub(crate) wire: InFlight<CallId>,
     pub(crate) timers: BTreeSet<(Instant, Timer)>,
     pub(crate) server_requests: ServerRequests,
@@ -68,7 +68,7 @@ impl Connection {
     pub fn new(config: Config) -> Self {
         Self {
             phase: Phase::Idle,
-            calls: HashMap::new(),
+            calls: CallMap::default(),
             wire: InFlight::with_capacity(config.limits.max_calls.saturating_add(1)),
             timers: BTreeSet::new(),
             server_requests: ServerRequests::new(&config.limits),

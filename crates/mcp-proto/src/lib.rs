@@ -57,7 +57,7 @@ mod transmit;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use call::{CallId, CallOptions};
+pub use call::{CallId, CallIdHasher, CallMap, CallOptions};
 pub use config::{Config, ElicitationSupport, Limits};
 pub use connection::Connection;
 pub use diagnostic::{Diagnostic, DiagnosticKind};
