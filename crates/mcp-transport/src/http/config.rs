@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_jsonrpc::DecodeLimits;
 
 use super::core::address::AddressPolicy;
+use super::core::proxy::Rules;
 use super::credentials::Provider;
 
 const KIB: usize = 1024;
@@ -146,6 +147,7 @@ pub(crate) struct Config {
     pub(crate) timeouts: HttpTimeouts,
     pub(crate) addresses: AddressPolicy,
     pub(crate) credentials: Provider,
+    pub(crate) proxies: Rules,
     /// Connected to in place of the host's addresses.
     #[cfg(unix)]
     pub(crate) unix_socket: Option<std::path::PathBuf>,

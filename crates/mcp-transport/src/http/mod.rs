@@ -18,6 +18,7 @@ mod exchange;
 mod io;
 mod line;
 mod post;
+mod proxy;
 mod server;
 mod sse_channel;
 #[cfg(feature = "tls")]
@@ -31,6 +32,7 @@ pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
 pub use self::post::{Post, PostKind, RequestHead};
+pub use self::proxy::Proxy;
 pub use self::server::HttpServer;
 pub use self::sse_channel::{SseReceiver, SseSender};
 #[cfg(feature = "tls")]

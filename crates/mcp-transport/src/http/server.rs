@@ -12,6 +12,7 @@ use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::credentials::{Credentials, Provider, TokenCallback};
 use super::io::pool::Pool;
+use super::proxy::Proxy;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 use crate::Error;
@@ -102,6 +103,18 @@ impl HttpServer {
     #[must_use]
     pub fn unix_socket(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         Arc::make_mut(&mut self.config).unix_socket = Some(path.into());
+        self
+    }
+
+    /// Reaches the server through an HTTP proxy. Without it no proxy is used, whatever the environment says; a
+    /// [`unix_socket`](Self::unix_socket) is never reached through one.
+    ///
+    /// A proxy resolves names itself. So with a policy for [`addresses`](Self::addresses) other than `AllowAll` the name of
+    /// an `https` server is resolved and judged here and the proxy is asked for the address; an `http` server is
+    /// refused then.
+    #[must_use]
+    pub fn proxy(mut self, proxy: Proxy) -> Self {
+        Arc::make_mut(&mut self.config).proxies = proxy.into_rules();
         self
     }
 

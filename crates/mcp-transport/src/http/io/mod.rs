@@ -6,4 +6,5 @@ pub(crate) mod jitter;
 pub(crate) mod open;
 pub(crate) mod pool;
 pub(crate) mod stream;
+pub(crate) mod tunnel;
 pub(crate) mod wire;

@@ -2,21 +2,22 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tokio::time;
 
 use super::body::RequestBody;
-use super::connect::connect;
+use super::connect::{connect, proxy_of};
 use super::pool::Pool;
 use super::wire::{SendError, Wire};
 use crate::http::config::Config;
 use crate::http::core::machine::Head;
 use crate::http::core::media::is_identity_coded;
+use crate::http::core::proxy::ProxyServer;
 use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
 use crate::http::core::{fault, headers, redirect};
@@ -67,7 +68,13 @@ pub(crate) struct Open {
 impl Opened {
     pub(crate) fn head(&self) -> Head<'_> {
         let length = self.connection.body.size_hint().exact();
-        Head { status: self.status, headers: &self.headers, length, had_session: self.session.is_some() }
+        Head {
+            status: self.status,
+            headers: &self.headers,
+            length,
+            had_session: self.session.is_some(),
+            wall: SystemTime::now(),
+        }
     }
 }
 
@@ -113,8 +120,14 @@ async fn follow(
             hops += 1;
             continue;
         }
+        if parts.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && let Some(proxy) = reading_proxy(target, config)
+        {
+            pool.put(wire, Some(body));
+            return Err(fault::proxy_refused(proxy, parts.status));
+        }
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(fault::Refusal::of(parts.status, &parts.headers).no_answer());
+            return Err(fault::Refusal::of(parts.status, &parts.headers, SystemTime::now()).no_answer());
         }
         if !is_identity_coded(&parts.headers) {
             return Err(fault::packed(parts.status));
@@ -132,7 +145,7 @@ async fn send(
     target: &Target,
     outgoing: Outgoing,
 ) -> Result<(http::Response<Incoming>, Box<Wire>), Error> {
-    let mut request = request(target, outgoing);
+    let mut request = request(target, config, outgoing);
     loop {
         let (mut wire, is_new) = match pool.take().await {
             Some(wire) => (wire, false),
@@ -156,12 +169,25 @@ async fn fresh(target: &Target, config: &Config) -> Result<Box<Wire>, Error> {
         .map_err(|error| Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error))
 }
 
-fn request(target: &Target, outgoing: Outgoing) -> Request<RequestBody> {
+/// The proxy that reads the whole request, as there is no tunnel through it.
+fn reading_proxy<'a>(target: &Target, config: &'a Config) -> Option<&'a ProxyServer> {
+    if target.is_tls() { None } else { proxy_of(target, config) }
+}
+
+fn request(target: &Target, config: &Config, outgoing: Outgoing) -> Request<RequestBody> {
     let mut request = Request::new(RequestBody::new(outgoing.body));
     *request.method_mut() = outgoing.method;
     *request.uri_mut() = target.path();
     *request.headers_mut() = outgoing.headers;
     headers::set_host(request.headers_mut(), target);
+    if let Some(proxy) = reading_proxy(target, config) {
+        if let Some(absolute) = target.absolute() {
+            *request.uri_mut() = absolute;
+        }
+        if let Some(authorization) = proxy.authorization() {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+    }
     request
 }
 
