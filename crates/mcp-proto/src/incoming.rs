@@ -94,11 +94,12 @@ impl Connection {
         }
         let count = items.len();
         self.diagnose(DiagnosticKind::UnexpectedBatch, format!("a batch of {count} messages was ignored"));
-        for message in items.into_iter().flatten() {
-            let answered = match &message {
-                Message::Response(response) => Some(&response.id),
-                Message::Error(response) => response.id.as_ref(),
-                Message::Request(_) | Message::Notification(_) => None,
+        for item in items {
+            let answered = match &item {
+                Ok(Message::Response(response)) => Some(&response.id),
+                Ok(Message::Error(response)) => response.id.as_ref(),
+                Err(error) if error.shape() == Shape::Response => error.id(),
+                _ => None,
             };
             if let Some(call) = answered.and_then(|id| self.wire.get(id)).copied()
                 && let Some(state) = self.remove_call(call)
