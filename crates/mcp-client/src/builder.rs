@@ -15,6 +15,7 @@ use crate::elicitation::{ElicitationHandler, ErasedHandler};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::event_queue::EventQueue;
 
 /// Sets up a [`Client`]. Made by [`Client::builder`].
 ///
@@ -27,6 +28,7 @@ pub struct ClientBuilder {
     request: CallOptions,
     on_event: Option<EventFn>,
     event_capacity: usize,
+    event_capacity_bytes: usize,
 }
 
 impl ClientBuilder {
@@ -37,6 +39,7 @@ impl ClientBuilder {
             request: CallOptions::default(),
             on_event: None,
             event_capacity: 1024,
+            event_capacity_bytes: 16 * 1024 * 1024,
         }
     }
 
@@ -56,7 +59,8 @@ impl ClientBuilder {
     }
 
     /// Calls `listener` with each event, those during the handshake included, in order and on the task that noticed
-    /// it. It must not block: the connection waits for it. For anything slow take [`Client::events`].
+    /// it. It must not block: the connection waits for it. For anything slow take [`Client::events`]. If it panics, the
+    /// event is lost to it and the connection goes on.
     pub fn on_event(mut self, listener: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self
@@ -89,6 +93,13 @@ impl ClientBuilder {
     /// How many events wait for a slow listener before it loses the oldest. Default 1,024.
     pub fn event_capacity(mut self, events: usize) -> Self {
         self.event_capacity = events;
+        self
+    }
+
+    /// How many bytes of events wait for a slow listener before it loses the oldest. Default 16 MiB: one message of the
+    /// greatest default size. The newest event is kept whatever its size.
+    pub fn event_capacity_bytes(mut self, bytes: usize) -> Self {
+        self.event_capacity_bytes = bytes;
         self
     }
 
@@ -159,7 +170,7 @@ impl ClientBuilder {
         }
         match connection.open_sse_channel().await {
             Ok(Some((sender, receiver))) => {
-                let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(receiver));
+                let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(Box::new(receiver)));
                 self.connect_channel(sender, receiver, server.describe()).await
             }
             // What the server said to the newer transport says more than that it has not the older one either.
@@ -169,7 +180,11 @@ impl ClientBuilder {
 
     fn driver(&self, link: Link, name: String) -> Arc<Driver> {
         let core = Connection::new(self.config.clone());
-        let listeners = Listeners::new(self.elicitation.clone(), self.on_event.clone(), self.event_capacity);
+        let listeners = Listeners::new(
+            self.elicitation.clone(),
+            self.on_event.clone(),
+            EventQueue::new(self.event_capacity, self.event_capacity_bytes),
+        );
         Driver::new(core, link, name, listeners)
     }
 }

@@ -1,8 +1,10 @@
 //! The facade against a scripted peer over an in-memory pipe, in virtual time: the clock moves only when everybody waits.
 
 mod calls;
+mod hostile;
 mod http;
 mod lifecycle;
 mod lists;
 mod peer;
 mod questions;
+mod runtimes;

@@ -6,24 +6,21 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use mcp_proto::{Origin, Transmit};
+use mcp_proto::{Origin, Transmit, TransmitKind};
 use mcp_transport::Received;
 use mcp_transport::http::{SseReceiver, SseSender};
 use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
-use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::background::Background;
 use super::{Driver, OpenCall};
 use crate::error::Error;
-
-/// Answers and notices that wait to be written. When it is full, reading pauses until the peer reads ours.
-const BACKGROUND_MESSAGES: usize = 1024;
 
 /// The writing half, and a queue for what no caller waits for.
 #[derive(Debug)]
 pub(crate) struct ChannelLink {
     sender: Sender,
-    background: mpsc::Sender<Bytes>,
+    background: Background,
     writer: AbortHandle,
 }
 
@@ -38,11 +35,11 @@ pub(crate) enum Sender {
 #[derive(Debug)]
 pub(crate) enum Receiver {
     Line(LineReceiver),
-    Sse(SseReceiver),
+    Sse(Box<SseReceiver>),
 }
 
 impl Sender {
-    async fn send(&self, message: Bytes) -> Result<(), mcp_transport::Error> {
+    pub(super) async fn send(&self, message: Bytes) -> Result<(), mcp_transport::Error> {
         match self {
             Self::Line(sender) => sender.send(message).await,
             Self::Sse(sender) => sender.send(message).await,
@@ -62,17 +59,9 @@ impl Receiver {
 impl ChannelLink {
     /// Must run inside a tokio runtime: starts the task that writes what no caller waits for.
     pub(crate) fn new(sender: Sender) -> Self {
-        let (background, mut queue) = mpsc::channel::<Bytes>(BACKGROUND_MESSAGES);
-        let writing = sender.clone();
-        let task = tokio::spawn(async move {
-            while let Some(message) = queue.recv().await {
-                if writing.send(message).await.is_err() {
-                    // The reading side learns the same and ends every call with the reason.
-                    return;
-                }
-            }
-        });
-        Self { sender, background, writer: task.abort_handle() }
+        let (background, writing) = Background::new(sender.clone());
+        let writer = tokio::spawn(writing).abort_handle();
+        Self { sender, background, writer }
     }
 
     /// Writes the request of a call. A pipe that is full holds up this call alone, until its deadline.
@@ -97,16 +86,18 @@ impl ChannelLink {
     }
 
     pub(crate) fn send_in_background(&self, transmit: Transmit) {
-        // Reading pauses before the queue is full, so only a burst of cancellations gets here, and each of those is
-        // a courtesy.
-        if self.background.try_send(transmit.message).is_err() {
-            tracing::debug!("a message was not sent: the background queue is full");
+        match transmit.kind {
+            TransmitKind::Notification => self.background.notice(transmit.message),
+            _ => self.background.answer(transmit.message),
         }
     }
 
+    pub(crate) fn takes_notices(&self) -> bool {
+        self.background.takes_notices()
+    }
+
     pub(crate) async fn background_room(&self) {
-        // One place is enough: one input of the peer causes one answer. An ended writer has room for ever.
-        let _ = self.background.reserve().await;
+        self.background.room().await;
     }
 
     /// Closes the channel; the report is about the child process, where there is one.
@@ -126,9 +117,21 @@ impl Drop for ChannelLink {
     }
 }
 
+/// Ends the connection with the task that reads it, whatever ended that.
+struct EndsWithReader(Weak<Driver>);
+
+impl Drop for EndsWithReader {
+    fn drop(&mut self) {
+        if let Some(driver) = self.0.upgrade() {
+            driver.end();
+        }
+    }
+}
+
 /// Reads until the connection ends. Holds the driver weakly: a client that was dropped is not kept alive by its
 /// reader.
 async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
+    let _end = EndsWithReader(driver.clone());
     loop {
         let received = receiver.receive().await;
         let Some(driver) = driver.upgrade() else { return };

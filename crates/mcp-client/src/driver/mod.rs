@@ -7,6 +7,7 @@
 //! A call is driven by the task of its caller. Over HTTP that task drives its own exchange, from the POST to the last
 //! byte it needs; over a shared channel it writes its request and waits, and the one reading task wakes it.
 
+mod background;
 mod channel;
 mod http;
 mod open_call;
@@ -14,6 +15,7 @@ mod questions;
 mod slot;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
@@ -26,13 +28,15 @@ use mcp_proto::{
 };
 use mcp_transport::Received;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::elicitation::ErasedHandler;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::event_queue::{EventQueue, Listener};
 
+pub(crate) use background::MAX_BACKGROUND_NOTICES;
 pub(crate) use channel::{ChannelLink, Receiver, Sender};
 pub(crate) use http::HttpLink;
 
@@ -69,17 +73,22 @@ pub(crate) type EventFn = Arc<dyn Fn(ClientEvent) + Send + Sync>;
 pub(crate) struct Listeners {
     elicitation: Option<Arc<dyn ErasedHandler>>,
     on_event: Option<EventFn>,
-    events: broadcast::Sender<ClientEvent>,
+    events: Arc<EventQueue>,
 }
 
 impl Listeners {
     pub(crate) fn new(
         elicitation: Option<Arc<dyn ErasedHandler>>,
         on_event: Option<EventFn>,
-        event_capacity: usize,
+        events: Arc<EventQueue>,
     ) -> Self {
-        let (events, _) = broadcast::channel(event_capacity.max(1));
         Self { elicitation, on_event, events }
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        self.events.end();
     }
 }
 
@@ -120,16 +129,17 @@ impl Driver {
         &self.link
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<ClientEvent> {
-        self.listeners.events.subscribe()
+    pub(crate) fn listen(&self) -> Listener {
+        self.listeners.events.listen()
     }
 
     pub(crate) fn emit(&self, event: ClientEvent) {
         if let Some(listener) = &self.listeners.on_event {
-            listener(event.clone());
+            let event = event.clone();
+            // One that panics must not end the task that reads the connection. The panic hook has reported it.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
         }
-        // No listener is no fault.
-        let _ = self.listeners.events.send(event);
+        self.listeners.events.push(event);
     }
 
     /// A copy of what the server said about itself.
@@ -203,6 +213,14 @@ impl Driver {
         }
     }
 
+    /// Whether the application may send notices: a peer that does not read them must not fill our memory.
+    pub(crate) fn takes_notices(&self) -> bool {
+        match &self.link {
+            Link::Http(_) => true,
+            Link::Channel(link) => link.takes_notices(),
+        }
+    }
+
     pub(crate) fn spawn_channel_reader(self: &Arc<Self>, receiver: Receiver) -> AbortHandle {
         channel::spawn_reader(self, receiver)
     }
@@ -251,10 +269,23 @@ impl Driver {
 
     /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.
     pub(crate) async fn handshake(self: Arc<Self>) -> Result<ServerFacts, Error> {
+        let begun = now();
         let call = self.open(Connection::start)?;
+        let deadline = self.lock().core.call_deadline(call.id);
         let (_, left) = self.drive(call, None).await?;
         for transmit in left {
-            self.deliver(transmit).await?;
+            let delivering = self.deliver(transmit);
+            match deadline {
+                // A server that has answered and then reads no further must not hold up the connect for ever.
+                Some(at) => match tokio::time::timeout_at(at.into(), delivering).await {
+                    Ok(delivered) => delivered?,
+                    Err(_) => {
+                        let after = at.saturating_duration_since(begun);
+                        return Err(Error::call(CallError::Timeout { after, dispatched: true }));
+                    }
+                },
+                None => delivering.await?,
+            }
         }
         self.server_facts().ok_or_else(|| self.closed_error(false))
     }

@@ -68,11 +68,12 @@ impl AnswerGuard {
 
 impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        self.driver.lock().handlers.remove(&self.request);
         if let Some(answer) = self.fallback.take() {
             // A question that was withdrawn meanwhile is stale: nobody waits for the answer, and none is sent.
             let _ = self.driver.with(|core, _| core.answer(self.request, answer));
         }
+        // After the answer: while the question is open, whoever started this task may still put its handle in.
+        self.driver.lock().handlers.remove(&self.request);
     }
 }
 
