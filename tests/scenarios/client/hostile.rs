@@ -47,6 +47,56 @@ async fn a_line_of_a_log_with_the_id_of_a_call_does_not_end_the_call() {
     assert_eq!(diagnostics(&events), ["invalid_message", "invalid_message", "unexpected_batch"]);
 }
 
+/// protocol:G-05: a flood that comes in large reads holds up neither other tasks nor the timers behind deadlines.
+#[tokio::test]
+async fn a_flood_of_short_lines_leaves_other_tasks_their_turn() {
+    let handled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&handled);
+    let builder = builder().on_event(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    let (client, mut peer) = connected(builder).await;
+    let flood = tokio::spawn(async move {
+        peer.send_text(&"y\n".repeat(100_000)).await;
+        peer
+    });
+    let (mut seen, mut most) = (0, 0);
+    while seen < 100_000 {
+        tokio::task::yield_now().await;
+        let now = handled.load(Ordering::Relaxed);
+        most = most.max(now - seen);
+        seen = now;
+    }
+    assert!(most <= 1000, "{most} messages in one turn");
+    let mut peer = flood.await.unwrap();
+    assert_alive(&client, &mut peer).await;
+}
+
+/// A result that is no JSON is not handed on as if it were, not even raw.
+#[tokio::test(start_paused = true)]
+async fn a_raw_result_is_valid_json_or_the_fault_of_the_server() {
+    let (client, mut peer) = connected(builder()).await;
+    for bad in ["{nonsense}", "[1,]", "{\"a\":01}", "\"\\q\"", "\"\u{1}\"", "nul", "{\"a\" 1}"] {
+        let call = client.request_raw("vendor/thing", ()).into_future();
+        let tool = client.call_tool("t", ()).raw().into_future();
+        let (raw, tool, ()) = tokio::join!(call, tool, async {
+            for _ in 0..2 {
+                let id = peer.receive().await["id"].clone();
+                peer.send_text(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{bad}}}"#)).await;
+            }
+        });
+        assert_eq!(raw.unwrap_err().kind(), ErrorKind::PeerMisbehaved, "{bad}");
+        assert_eq!(tool.unwrap_err().kind(), ErrorKind::PeerMisbehaved, "{bad}");
+    }
+    for good in ["{\"n\":1e999}", "\"\\ud800\"", "null", "123456789012345678901234567890"] {
+        let (raw, ()) = tokio::join!(client.request_raw("vendor/thing", ()).into_future(), async {
+            let id = peer.receive().await["id"].clone();
+            peer.send_text(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{good}}}"#)).await;
+        });
+        assert_eq!(raw.unwrap().as_str(), good);
+    }
+}
+
 /// protocol:J-14, protocol:G-02: a batch asks many things at once, and each is answered, however late the server reads.
 #[tokio::test(start_paused = true)]
 async fn every_request_of_a_batch_is_answered_although_the_server_reads_late() {
@@ -181,6 +231,19 @@ async fn a_list_that_gives_too_much_is_cut_at_the_size_limit() {
     assert_eq!(all.unwrap().len(), 3);
     assert_eq!(diagnostics(&events), ["too_many_pages"]);
     assert_alive(&client, &mut peer).await;
+}
+
+/// Who prints an error with its causes reads each thing once.
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_server_is_said_once() {
+    let (client, mut peer) = connected(builder()).await;
+    let (outcome, ()) = tokio::join!(client.call_tool("t", ()).into_future(), async {
+        let id = peer.receive().await["id"].clone();
+        peer.send(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": 5, "message": "no" } })).await;
+    });
+    let error = outcome.unwrap_err();
+    assert_eq!(error.to_string(), "the server answered with error 5: no");
+    assert!(std::error::Error::source(&error).is_none());
 }
 
 /// protocol:C-03, seed:E22: what the server says of ids that are not its own changes nothing.

@@ -205,8 +205,10 @@ impl Driver {
     }
 
     /// Waits until the background writer has room, so that a peer that makes us answer faster than it reads is read
-    /// more slowly instead of filling our memory.
+    /// more slowly instead of filling our memory. Between two messages it also lets other tasks and the timers have their
+    /// turn: one read can bring thousands of messages, and handling them waits for nothing else.
     pub(crate) async fn background_room(&self) {
+        tokio::task::coop::consume_budget().await;
         match &self.link {
             Link::Http(link) => link.background_room().await,
             Link::Channel(link) => link.background_room().await,
