@@ -103,15 +103,10 @@ impl ClientBuilder {
         self
     }
 
-    /// What the protocol core may hold at once.
+    /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
+    /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
         self.config.limits = limits;
-        self
-    }
-
-    /// Bounds on a single message.
-    pub fn decode_limits(mut self, limits: mcp_jsonrpc::DecodeLimits) -> Self {
-        self.config.decode = limits;
         self
     }
 
@@ -143,7 +138,7 @@ impl ClientBuilder {
 
     async fn connect_line(self, connection: LineConnection, name: String) -> Result<Client, Error> {
         let (sender, receiver) = connection.split();
-        self.connect_channel(Sender::Line(sender), Receiver::Line(receiver), name).await
+        self.connect_channel(Sender::Line(sender), Receiver::Line(Box::new(receiver)), name).await
     }
 
     async fn connect_channel(

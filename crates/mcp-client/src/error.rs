@@ -263,6 +263,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         // One level is said by `Display`; what stands behind it is the source.
         match &self.inner.cause {
+            // Its code and message are in `Display` already.
+            Cause::Call(CallError::Rpc(_)) => None,
             Cause::Call(error) => error.source(),
             Cause::Result { source, .. } => Some(source),
             Cause::Transport(error) | Cause::Ended(error) => error.source(),

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use mcp_jsonrpc::DecodeLimits;
 use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
 };
@@ -29,8 +28,6 @@ pub struct Config {
     pub server_request_timeout: Duration,
     /// Bounds on what the peer can make us hold.
     pub limits: Limits,
-    /// Bounds on a single message, for the driver that decodes it: the core gets messages decoded.
-    pub decode: DecodeLimits,
 }
 
 impl Config {
@@ -44,7 +41,6 @@ impl Config {
             initialize_timeout: Duration::from_secs(60),
             server_request_timeout: Duration::from_secs(180),
             limits: Limits::default(),
-            decode: DecodeLimits::default(),
         }
     }
 

@@ -161,7 +161,12 @@ impl Connection {
             }
         };
         let Some(call) = call else { return };
-        let error = response.error.to_owned();
+        let mut error = response.error.to_owned();
+        if response.error.data.is_some_and(|data| data.validate().is_err()) {
+            // The error itself could be read, and says more than that its data could not.
+            self.diagnose(DiagnosticKind::InvalidMessage, "the data of an error is no JSON and is left out");
+            error.data = None;
+        }
         let Some(state) = self.remove_call(call) else { return };
         if state.kind == CallKind::Initialize && self.renegotiate(now, call, &state, &error) {
             return;
@@ -231,6 +236,11 @@ impl Connection {
                 if let Some(Complete { elicitation_id }) = self.typed(method, params) {
                     self.push_event(Event::ElicitationComplete { elicitation_id });
                 }
+            }
+            // What is handed on unread must at least be JSON: it may end up inside of other JSON.
+            _ if params.is_some_and(|params| params.validate().is_err()) => {
+                let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
+                self.diagnose(DiagnosticKind::MalformedNotification, shown);
             }
             _ => {
                 let method = method.to_owned();

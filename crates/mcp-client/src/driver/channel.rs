@@ -34,7 +34,7 @@ pub(crate) enum Sender {
 /// The reading half.
 #[derive(Debug)]
 pub(crate) enum Receiver {
-    Line(LineReceiver),
+    Line(Box<LineReceiver>),
     Sse(Box<SseReceiver>),
 }
 
