@@ -15,6 +15,8 @@ mod core;
 mod credentials;
 mod event_stream;
 mod exchange;
+#[cfg(feature = "http2")]
+mod http2;
 mod io;
 mod line;
 mod post;
@@ -31,6 +33,8 @@ pub use self::core::tool_headers::{ToolHeaders, ToolHeadersError};
 pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
+#[cfg(feature = "http2")]
+pub use self::http2::Http2Options;
 pub use self::post::{Post, PostKind, RequestHead};
 pub use self::proxy::Proxy;
 pub use self::server::HttpServer;

@@ -11,6 +11,8 @@ use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::credentials::{Credentials, Provider, TokenCallback};
+#[cfg(feature = "http2")]
+use super::http2::Http2Options;
 use super::io::pool::Pool;
 use super::proxy::Proxy;
 #[cfg(feature = "tls")]
@@ -118,6 +120,15 @@ impl HttpServer {
         self
     }
 
+    /// Speaks HTTP/2 where the server offers it in the TLS handshake (ALPN), or without asking if the options say so. Without
+    /// it HTTP/1.1 is spoken.
+    #[cfg(feature = "http2")]
+    #[must_use]
+    pub fn http2(mut self, options: Http2Options) -> Self {
+        Arc::make_mut(&mut self.config).http2 = Some(options);
+        self
+    }
+
     /// Holds the addresses that the host name resolves to to a policy: for a URL that came from a server. The default
     /// allows all, since the URL is the user's choice. Where none is allowed, requests fail with kind `Connect`.
     #[must_use]
@@ -149,9 +160,9 @@ impl HttpServer {
     /// A connection to the server: its pool, its session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
-        let Config { limits, timeouts, .. } = &*self.config;
+        let Config { limits, .. } = &*self.config;
         HttpConnection::new(Shared {
-            pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
+            pool: Pool::new(&self.config),
             decode_limits: limits.decode_limits(),
             target: self.target.clone(),
             templates: Templates::new(&self.headers),

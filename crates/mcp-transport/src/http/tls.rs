@@ -80,8 +80,10 @@ impl TlsOptions {
                 misuse("the client certificate and its key do not fit").with_source(error)
             })?,
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls(Arc::new(config)))
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let with_http2 = Arc::new(config.clone());
+        config.alpn_protocols.remove(0);
+        Ok(Tls { with_http1: Arc::new(config), with_http2 })
     }
 }
 
@@ -97,11 +99,15 @@ impl fmt::Debug for TlsOptions {
 
 /// A finished configuration. Sessions are resumed by whoever shares it.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct Tls {
+    with_http1: Arc<ClientConfig>,
+    with_http2: Arc<ClientConfig>,
+}
 
 impl Tls {
-    pub(crate) fn config(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.0)
+    /// What is offered in the handshake: HTTP/1.1, and HTTP/2 before it if that may be spoken.
+    pub(crate) fn config(&self, offers_http2: bool) -> Arc<ClientConfig> {
+        Arc::clone(if offers_http2 { &self.with_http2 } else { &self.with_http1 })
     }
 }
 

@@ -79,7 +79,7 @@ async fn secured(stream: Stream, target: &Target, config: &Config) -> Result<Str
     let (Some(tls), Some(name)) = (&config.tls, name) else {
         return Err(Error::new(ErrorKind::Misuse, format!("{} cannot be verified by name", place(target))));
     };
-    let connector = tokio_rustls::TlsConnector::from(tls.config());
+    let connector = tokio_rustls::TlsConnector::from(tls.config(config.may_speak_http2()));
     let stream = connector.connect(name, stream).await.map_err(|error| {
         let text = format!("the tls handshake with {} failed", place(target));
         Error::new(ErrorKind::Connect, text).with_source(error)

@@ -18,6 +18,18 @@ pub(crate) enum Stream {
     Tls(Box<tokio_rustls::client::TlsStream<Self>>),
 }
 
+#[cfg(feature = "http2")]
+impl Stream {
+    /// Whether the TLS handshake chose HTTP/2; `None` without TLS.
+    pub(crate) fn chose_http2(&self) -> Option<bool> {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => Some(stream.get_ref().1.alpn_protocol() == Some(b"h2")),
+            _ => None,
+        }
+    }
+}
+
 /// Calls the same method on whichever stream it is.
 macro_rules! forward {
     ($self:ident, $method:ident($($argument:expr),*)) => {
