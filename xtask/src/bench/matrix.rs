@@ -126,6 +126,11 @@ pub(crate) fn measure(transports: &[Transport], quick: bool, programs: &Programs
             "NOT pinned, as there is no taskset here"
         }
     );
+    if let Some(load) = load_average() {
+        println!(
+            "load average {load} before the runs; latencies and calls per second mean little unless it is near 0"
+        );
+    }
     let mut samples = Samples::default();
     for round in 1..=rounds {
         for case in transports.iter().flat_map(|transport| cases(*transport)) {
@@ -151,6 +156,11 @@ pub(crate) fn measure(transports: &[Transport], quick: bool, programs: &Programs
         }
     }
     Ok(samples)
+}
+
+/// Of the last minute, where the system tells.
+fn load_average() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]
