@@ -116,7 +116,7 @@ impl Connection {
             return;
         }
         match message {
-            Message::Response(response) => self.handle_response(response),
+            Message::Response(response) => self.handle_response(origin, response),
             Message::Error(response) => self.handle_error(now, origin, response),
             Message::Request(request) => {
                 self.handle_request(now, origin.call(), request.id, &request.method, request.params);
@@ -125,8 +125,8 @@ impl Connection {
         }
     }
 
-    fn handle_response(&mut self, response: Response<'_>) {
-        let Some(call) = self.take_answered(&response.id) else { return };
+    fn handle_response(&mut self, origin: Origin, response: Response<'_>) {
+        let Some(call) = self.take_answered(origin, &response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
         let outcome = match state.kind {
             CallKind::Ordinary => {
@@ -144,7 +144,7 @@ impl Connection {
 
     fn handle_error(&mut self, now: Instant, origin: Origin, response: ErrorResponse<'_>) {
         let call = match (&response.id, origin) {
-            (Some(id), _) => self.take_answered(id),
+            (Some(id), _) => self.take_answered(origin, id),
             // An error without an id answers the POST that it came back on; on a shared channel it cannot be
             // attributed to anything.
             (None, Origin::Exchange(call)) if self.calls.contains_key(&self.sent_for(call)) => {
@@ -178,9 +178,18 @@ impl Connection {
     }
 
     /// The call that a response with this id answers; anything else is a diagnostic.
-    fn take_answered(&mut self, id: &RequestId) -> Option<CallId> {
+    fn take_answered(&mut self, origin: Origin, id: &RequestId) -> Option<CallId> {
         if let Some(call) = self.wire.get(id) {
             return Some(*call);
+        }
+        // Gateways turn the number of an id into its text. In the response to the call's own POST no other answer is
+        // awaited, and the transport takes it for the last message.
+        if let Origin::Exchange(call) = origin
+            && let Some(spelled) = self.wire.spelled_by(id).and_then(|id| self.wire.get(&id)).copied()
+            && spelled == self.sent_for(call)
+        {
+            self.diagnose(DiagnosticKind::InvalidMessage, "an answer had the id of its call as text");
+            return Some(spelled);
         }
         let (kind, what) = match self.wire.remove(id) {
             Removed::Late => (DiagnosticKind::LateResponse, "an answer to a call that had ended"),
