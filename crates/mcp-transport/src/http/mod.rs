@@ -15,6 +15,7 @@ mod core;
 mod credentials;
 mod event_stream;
 mod exchange;
+mod fetch;
 #[cfg(feature = "http2")]
 mod http2;
 mod io;
@@ -33,6 +34,7 @@ pub use self::core::tool_headers::{ToolHeaders, ToolHeadersError};
 pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
+pub use self::fetch::{Document, FetchLimits, Fetcher};
 #[cfg(feature = "http2")]
 pub use self::http2::Http2Options;
 pub use self::post::{Post, PostKind, RequestHead};

@@ -11,6 +11,7 @@ use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::credentials::{Credentials, Provider, TokenCallback};
+use super::fetch::Fetcher;
 #[cfg(feature = "http2")]
 use super::http2::Http2Options;
 use super::io::pool::Pool;
@@ -135,6 +136,16 @@ impl HttpServer {
     pub fn addresses(mut self, policy: AddressPolicy) -> Self {
         Arc::make_mut(&mut self.config).addresses = policy;
         self
+    }
+
+    /// A client for documents that this server names, with the TLS options and proxies of this server but none of its
+    /// headers, credentials or limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fetcher::new`].
+    pub fn fetcher(&self, policy: AddressPolicy) -> Result<Fetcher, Error> {
+        Fetcher::like(&self.config, policy)
     }
 
     /// Replaces the limits.

@@ -187,6 +187,15 @@ impl Templates {
     }
 }
 
+/// A document that no server's own headers belong to.
+pub(crate) fn fetch() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, JSON);
+    headers.insert(ACCEPT_ENCODING, IDENTITY);
+    headers.insert(USER_AGENT, AGENT);
+    headers
+}
+
 /// Adds `Host`, which changes with a redirect only in theory: the origin stays the same.
 pub(crate) fn set_host(headers: &mut HeaderMap, target: &Target) {
     headers.insert(HOST, target.authority());

@@ -71,6 +71,11 @@ impl Target {
         self.url.port().unwrap_or(default)
     }
 
+    /// The whole URL, query included: for who asked for it, never for a message.
+    pub(crate) fn full(&self) -> String {
+        self.url.as_str().to_owned()
+    }
+
     /// The whole URL as a request to a proxy names it (RFC 9112 section 3.2.2); `None` if it has no such form.
     pub(crate) fn absolute(&self) -> Option<Uri> {
         let path = self.path.path_and_query()?.as_str();

@@ -151,7 +151,7 @@ async fn follow(
 
 /// Sends one request on an idle connection or a new one. An idle connection that turns out to be closed before anything
 /// was written is no error, and neither is a server that says it has not processed the request; nothing else is repeated.
-async fn send(
+pub(crate) async fn send(
     pool: &Arc<Pool>,
     config: &Config,
     target: &Target,
