@@ -112,12 +112,18 @@ fn a_result_that_is_no_json_is_the_failure_of_its_step() {
     assert_eq!((lines.len(), code), (5, Some(1)));
 }
 
+/// field:FR-107: `null` is a list without items.
 #[cfg(unix)]
 #[test]
 fn a_list_that_is_none_is_the_failure_of_its_step() {
     let (code, lines) = run(&["--list"], &format!("{} cat", answers(&[r#"{"tools":7}"#])));
     assert_eq!(steps(&lines), ["connect", "list_tools peer_misbehaved", "close"]);
     assert_eq!(code, Some(1));
+    for empty in [r#"{"tools":null}"#, "{}"] {
+        let (code, lines) = run(&["--list"], &format!("{} cat", answers(&[empty])));
+        assert_eq!(steps(&lines), ["connect", "list_tools", "close"]);
+        assert_eq!((lines[1]["result"].to_string(), code), (r#"{"tools":[]}"#.to_owned(), Some(0)));
+    }
 }
 
 #[cfg(unix)]

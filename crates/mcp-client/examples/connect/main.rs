@@ -216,9 +216,10 @@ where
         // The client has read a cursor from it, so it is an object.
         let Ok(mut page) = page.parse::<BTreeMap<String, Box<RawValue>>>() else { continue };
         if let Some(more) = page.remove(member) {
-            let more: Vec<Box<RawValue>> = serde_json::from_str(more.get())
+            // Some servers write an empty list as `null`.
+            let more: Option<Vec<Box<RawValue>>> = serde_json::from_str(more.get())
                 .map_err(|_| Failure::peer_misbehaved(format!("{member} is no list")))?;
-            items.extend(more);
+            items.extend(more.into_iter().flatten());
         }
         page.remove("nextCursor");
         joined.get_or_insert(page);
