@@ -1,5 +1,13 @@
-//! Runs the benchmark package, which is a workspace of its own so that its peers stay out of everybody's build.
+//! Runs the benchmarks in `tests/bench`, a workspace of its own so that the peers stay out of everybody's build.
+//!
+//! `leaves` measures the parsers alone and judges itself. `stdio` and `http` run whole clients, ours and rmcp, against one
+//! neutral server; what they must reach is in [`goals`].
 
+mod clients;
+mod goals;
+mod matrix;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -7,41 +15,76 @@ use crate::support::args::Args;
 use crate::support::process::{self, Output};
 use crate::support::{self, cargo};
 use crate::{Outcome, Stop};
+use matrix::Transport;
 
-const LIMIT: Duration = Duration::from_secs(60 * 60);
+const LEAVES_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Goals that were met and goals that were not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
 
 pub(crate) fn run(mut args: Args) -> Outcome {
-    match args.word().as_deref() {
-        Some("leaves") => {}
-        Some(other) => return Err(Stop::Usage(format!("bench knows leaves, not {other:?}"))),
-        None => return Err(Stop::Usage("bench needs to know what: leaves".into())),
-    }
-    args.finish()?;
-    let manifest = support::root().join("tests/bench/Cargo.toml");
-    if !manifest.is_file() {
-        return Err(Stop::Broken("tests/bench is not in this checkout".into()));
-    }
-    let mut command = cargo::cargo();
-    command.args(["run", "--quiet", "--profile", "leaves", "--package", "bench-leaves", "--manifest-path"]);
-    command.arg(&manifest);
-    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
-        // Beside the other builds, where git ignores it.
-        command.env("CARGO_TARGET_DIR", support::root().join("target/bench"));
-    }
-    // The package prints the table and ends with `N passed, M failed` itself.
-    let finished = process::run(command, LIMIT, Output::Tee);
-    match tally(&finished.stdout) {
-        Some((_, failed)) if finished.end.is_success() == (failed == 0) => {
-            Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let quick = args.flag("--quick");
+    let (leaves, transports): (bool, &[Transport]) = match args.word().as_deref() {
+        Some("leaves") => (true, &[]),
+        Some("stdio") => (false, &[Transport::Stdio]),
+        Some("http") => (false, &[Transport::Json, Transport::Sse]),
+        Some("all") => (true, &[Transport::Stdio, Transport::Json, Transport::Sse]),
+        Some(other) => {
+            return Err(Stop::Usage(format!("bench knows leaves, stdio, http and all, not {other:?}")));
         }
+        None => return Err(Stop::Usage("bench needs to know what: leaves, stdio, http or all".into())),
+    };
+    args.finish()?;
+    let mut count = Count::default();
+    if leaves {
+        count = run_leaves()?;
+    }
+    if !transports.is_empty() {
+        let samples = matrix::measure(transports, quick, &clients::build()?)?;
+        let Count { passed, failed } = goals::judge(&samples, transports);
+        count = Count { passed: count.passed + passed, failed: count.failed + failed };
+        println!("{} passed, {} failed", count.passed, count.failed);
+    }
+    Ok(if count.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn manifest() -> Result<PathBuf, Stop> {
+    let manifest = support::root().join("tests/bench/Cargo.toml");
+    if manifest.is_file() {
+        Ok(manifest)
+    } else {
+        Err(Stop::Broken("tests/bench is not in this checkout".into()))
+    }
+}
+
+/// The package prints the table and ends with `N passed, M failed` itself.
+fn run_leaves() -> Result<Count, Stop> {
+    let mut command = cargo::cargo();
+    command.args(["run", "--locked", "--quiet", "--profile", "leaves", "--package", "bench-leaves"]);
+    command.arg("--manifest-path").arg(manifest()?).args(target_dir());
+    let finished = process::run(command, LEAVES_LIMIT, Output::Tee);
+    match count(&finished.stdout) {
+        Some(count) if finished.end.is_success() == (count.failed == 0) => Ok(count),
         _ => Err(Stop::Broken(format!("the benchmark: {}, without a tally that fits", finished.end))),
     }
 }
 
+/// Builds where git ignores it, unless the caller has another place.
+fn target_dir() -> Vec<String> {
+    if std::env::var_os("CARGO_TARGET_DIR").is_some() {
+        return Vec::new();
+    }
+    vec!["--target-dir".to_owned(), support::root().join("target/bench").display().to_string()]
+}
+
 /// The counts of a last line `N passed, M failed`.
-fn tally(output: &str) -> Option<(u64, u64)> {
+fn count(output: &str) -> Option<Count> {
     let (passed, failed) = output.trim_end().lines().next_back()?.split_once(" passed, ")?;
-    Some((passed.trim().parse().ok()?, failed.strip_suffix(" failed")?.parse().ok()?))
+    Some(Count { passed: passed.trim().parse().ok()?, failed: failed.strip_suffix(" failed")?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -50,8 +93,11 @@ mod tests {
 
     #[test]
     fn the_tally_is_the_last_line() {
-        assert_eq!(tally("1 passed, 9 failed\ntable\n12 passed, 3 failed\n"), Some((12, 3)));
-        assert_eq!(tally("12 passed, 3 failed\ntable\n"), None);
-        assert_eq!(tally(""), None);
+        assert_eq!(
+            count("1 passed, 9 failed\ntable\n12 passed, 3 failed\n"),
+            Some(Count { passed: 12, failed: 3 })
+        );
+        assert_eq!(count("12 passed, 3 failed\ntable\n"), None);
+        assert_eq!(count(""), None);
     }
 }

@@ -16,8 +16,8 @@ use crate::{Outcome, Stop};
 /// Our crates forbid unsafe code, so the address sanitizer would only watch other people's, at half the speed.
 const PLAIN: [&str; 2] = ["--sanitizer", "none"];
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
-/// What a run may take beyond its seconds: reading the corpus, and the last input.
-const RUN_GRACE: Duration = Duration::from_secs(120);
+/// What a run may take beyond its seconds: the corpus, the last input, and a build when a source changed meanwhile.
+const RUN_GRACE: Duration = Duration::from_secs(10 * 60);
 
 pub(crate) fn run(mut args: Args) -> Outcome {
     let seconds = args

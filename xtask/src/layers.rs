@@ -61,6 +61,7 @@ const RULES: &[Rule] = &[
         ours: &["mcp-jsonrpc", "mcp-sse"],
         others: Some(&[
             "bytes",
+            "h2",
             "http",
             "http-body-util",
             "hyper",
@@ -68,6 +69,7 @@ const RULES: &[Rule] = &[
             "memchr",
             "rustix",
             "rustls",
+            "rustls-platform-verifier",
             "serde_json",
             "sha2",
             "tokio",

@@ -40,7 +40,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
                                         the official suite, strictly
   real-servers [--transport stdio|http] servers that other people wrote
-  bench leaves                          mcp-sse and mcp-jsonrpc against their goals";
+  bench leaves|stdio|http|all [--quick] parsers, and whole clients, against their goals beside their peers";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -38,8 +38,10 @@ enum Transport {
 struct Peer {
     name: &'static str,
     transport: Transport,
-    /// Over stdio the client starts it; over HTTP it gets a port in `PORT` and serves `/mcp`.
+    /// Over stdio the client starts it; over HTTP it gets a port in `PORT`.
     command: Vec<String>,
+    /// Over HTTP, where on that port it serves.
+    path: &'static str,
     env: Vec<(&'static str, String)>,
     /// The client's working folder, which is also the root it offers.
     folder: PathBuf,
@@ -91,6 +93,7 @@ fn node_peers(node: &Node) -> Result<Vec<Peer>, Stop> {
             name: "server-everything",
             transport: Transport::Stdio,
             command: program(everything, &["stdio"])?,
+            path: "",
             env: Vec::new(),
             folder: folder.clone(),
             visits: visits::everything(),
@@ -99,6 +102,7 @@ fn node_peers(node: &Node) -> Result<Vec<Peer>, Stop> {
             name: "server-everything",
             transport: Transport::Http,
             command: program(everything, &["streamableHttp"])?,
+            path: "/mcp",
             env: Vec::new(),
             folder: folder.clone(),
             visits: visits::everything(),
@@ -107,6 +111,16 @@ fn node_peers(node: &Node) -> Result<Vec<Peer>, Stop> {
             name: "server-everything of 2024",
             transport: Transport::Stdio,
             command: program("server-everything-2024/dist/index.js", &[])?,
+            path: "",
+            env: Vec::new(),
+            folder: folder.clone(),
+            visits: visits::everything_2024(),
+        },
+        Peer {
+            name: "server-everything of 2024",
+            transport: Transport::Http,
+            command: program("server-everything-2024/dist/sse.js", &[])?,
+            path: "/sse",
             env: Vec::new(),
             folder,
             visits: visits::everything_2024(),
@@ -115,6 +129,7 @@ fn node_peers(node: &Node) -> Result<Vec<Peer>, Stop> {
             name: "server-filesystem",
             transport: Transport::Stdio,
             command: program("@modelcontextprotocol/server-filesystem/dist/index.js", &[&text(&files)?])?,
+            path: "",
             env: Vec::new(),
             visits: visits::filesystem(&text(&files)?),
             folder: files,
@@ -123,6 +138,7 @@ fn node_peers(node: &Node) -> Result<Vec<Peer>, Stop> {
             name: "server-memory",
             transport: Transport::Stdio,
             command: program("@modelcontextprotocol/server-memory/dist/index.js", &[])?,
+            path: "",
             env: vec![("MEMORY_FILE_PATH", text(&memory.join("memory.jsonl"))?)],
             folder: memory,
             visits: visits::memory(),
@@ -137,6 +153,7 @@ fn python_peers(programs: &Path) -> Result<Vec<Peer>, Stop> {
             name: "mcp-server-time",
             transport: Transport::Stdio,
             command: vec![text(&programs.join("mcp-server-time"))?],
+            path: "",
             env: Vec::new(),
             folder: peers::state("time")?,
             visits: visits::time(),
@@ -145,6 +162,7 @@ fn python_peers(programs: &Path) -> Result<Vec<Peer>, Stop> {
             name: "mcp-server-git",
             transport: Transport::Stdio,
             command: vec![text(&programs.join("mcp-server-git"))?, "--repository".into(), text(&repository)?],
+            path: "",
             env: Vec::new(),
             visits: visits::git(&text(&repository)?),
             folder: repository,
@@ -244,7 +262,7 @@ fn serve(peer: &Peer) -> Result<(Background, String), String> {
     let deadline = Instant::now() + LISTEN_LIMIT;
     loop {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Ok((server, format!("http://127.0.0.1:{port}/mcp")));
+            return Ok((server, format!("http://127.0.0.1:{port}{}", peer.path)));
         }
         if let Some(status) = server.ended() {
             return Err(format!("the server ended: {status}\n{}", process::tail(&server.so_far(), 10)));

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
+use mcp_transport::http::HttpServer;
+use mcp_transport::stdio::LineConnection;
 
 use crate::client::Client;
-use crate::driver::{Driver, EventFn, Handlers, HttpLink, LineLink, Link, Listeners};
+use crate::driver::{ChannelLink, Driver, EventFn, Handlers, HttpLink, Link, Listeners, Receiver, Sender};
 use crate::elicitation::{ElicitationHandler, ErasedHandler};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::event_queue::EventQueue;
 use crate::sampling::{ErasedSampling, SamplingHandler};
 
 /// Sets up a [`Client`]. Made by [`Client::builder`].
@@ -27,6 +30,7 @@ pub struct ClientBuilder {
     request: CallOptions,
     on_event: Option<EventFn>,
     event_capacity: usize,
+    event_capacity_bytes: usize,
 }
 
 impl ClientBuilder {
@@ -38,6 +42,7 @@ impl ClientBuilder {
             request: CallOptions::default(),
             on_event: None,
             event_capacity: 1024,
+            event_capacity_bytes: 16 * 1024 * 1024,
         }
     }
 
@@ -64,7 +69,8 @@ impl ClientBuilder {
     }
 
     /// Calls `listener` with each event, those during the handshake included, in order and on the task that noticed
-    /// it. It must not block: the connection waits for it. For anything slow take [`Client::events`].
+    /// it. It must not block: the connection waits for it. For anything slow take [`Client::events`]. If it panics, the
+    /// event is lost to it and the connection goes on.
     pub fn on_event(mut self, listener: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self
@@ -119,15 +125,17 @@ impl ClientBuilder {
         self
     }
 
-    /// What the protocol core may hold at once.
-    pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
-        self.config.limits = limits;
+    /// How many bytes of events wait for a slow listener before it loses the oldest. Default 16 MiB: one message of the
+    /// greatest default size. The newest event is kept whatever its size.
+    pub fn event_capacity_bytes(mut self, bytes: usize) -> Self {
+        self.event_capacity_bytes = bytes;
         self
     }
 
-    /// Bounds on a single message.
-    pub fn decode_limits(mut self, limits: mcp_jsonrpc::DecodeLimits) -> Self {
-        self.config.decode = limits;
+    /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
+    /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
+    pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
+        self.config.limits = limits;
         self
     }
 
@@ -166,26 +174,49 @@ impl ClientBuilder {
             Endpoint::Line(connection) => {
                 self.line_client(connection, "a byte stream".to_owned()).0.finish_connecting().await
             }
-            Endpoint::Http(server) => {
-                let name = server.describe();
-                let link = HttpLink::new(server.connect());
-                self.config.wire = Wire::Exchanges;
-                let driver = self.driver(Link::Http(link), name);
-                let client = Client::new(driver, self.request, None);
-                client.finish_connecting().await
-            }
+            Endpoint::Http(server) => self.connect_http(&server).await,
         }
     }
 
-    fn line_client(
-        &self,
-        connection: mcp_transport::stdio::LineConnection,
-        name: String,
-    ) -> (Client, Arc<Driver>) {
+    fn line_client(&self, connection: LineConnection, name: String) -> (Client, Arc<Driver>) {
         let (sender, receiver) = connection.split();
-        let driver = self.driver(Link::Line(LineLink::new(sender)), name);
+        self.channel_client(Sender::Line(sender), Receiver::Line(Box::new(receiver)), name)
+    }
+
+    fn channel_client(&self, sender: Sender, receiver: Receiver, name: String) -> (Client, Arc<Driver>) {
+        let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name);
         let client = Client::new(Arc::clone(&driver), self.request.clone(), Some(receiver));
         (client, driver)
+    }
+
+    async fn connect_http(mut self, server: &HttpServer) -> Result<Client, Error> {
+        let connection = server.connect();
+        self.config.wire = Wire::Exchanges;
+        let driver = self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe());
+        let error = match Client::new(driver, self.request.clone(), None).finish_connecting().await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        // A server from before Streamable HTTP refuses the POST of `initialize` in one of these ways, and serves an
+        // event stream at the same URL instead (transports, "Backwards Compatibility").
+        let legacy = !matches!(self.config.mode, Mode::Pinned(version) if version.is_modern());
+        let Some(status @ (400 | 404 | 405)) = error.status().filter(|_| legacy) else { return Err(error) };
+        if error.error_object().is_some() {
+            return Err(error);
+        }
+        match connection.open_sse_channel().await {
+            Ok(Some((sender, receiver))) => {
+                self.config.wire = Wire::Channel;
+                if !matches!(self.config.mode, Mode::Pinned(_)) {
+                    let reason = VerdictReason::RefusedWithStatus(status);
+                    self.config.mode = Mode::Known(Verdict::new(ProtocolVersion::V2024_11_05, reason));
+                }
+                let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(Box::new(receiver)));
+                self.channel_client(sender, receiver, server.describe()).0.finish_connecting().await
+            }
+            // What the server said to the newer transport says more than that it has not the older one either.
+            Ok(None) | Err(_) => Err(error),
+        }
     }
 
     fn handlers(&self) -> Handlers {
@@ -194,7 +225,11 @@ impl ClientBuilder {
 
     fn driver(&self, link: Link, name: String) -> Arc<Driver> {
         let core = Connection::new(self.config.clone());
-        let listeners = Listeners::new(self.handlers(), self.on_event.clone(), self.event_capacity);
+        let listeners = Listeners::new(
+            self.handlers(),
+            self.on_event.clone(),
+            EventQueue::new(self.event_capacity, self.event_capacity_bytes),
+        );
         Driver::new(core, link, name, listeners)
     }
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CallOptions, ServerFacts};
-use mcp_transport::stdio::{CloseReport, LineReceiver};
+use mcp_transport::stdio::CloseReport;
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
-use crate::driver::{Driver, Link};
+use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
 use crate::error::Error;
 use crate::event::Events;
 
@@ -20,8 +20,8 @@ use crate::event::Events;
 /// Cheap to clone; all clones share the connection. Every method may be called from any task at any time.
 ///
 /// [`close`](Self::close) ends the connection gracefully. When the last clone is dropped without it, the connection
-/// ends at once: a child process and its process group are killed, sockets are closed, an HTTP session is left to
-/// expire.
+/// ends in the background: a child process gets the same steps as by `close`, or is killed with its process group if the
+/// runtime ends before; sockets are closed, an HTTP session is left to expire.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -55,8 +55,8 @@ impl Client {
         ClientBuilder::new(client_info)
     }
 
-    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<LineReceiver>) -> Self {
-        let reader = receiver.map(|receiver| driver.spawn_line_reader(receiver));
+    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<Receiver>) -> Self {
+        let reader = receiver.map(|receiver| driver.spawn_channel_reader(receiver));
         Self {
             inner: Arc::new(Inner {
                 driver,
@@ -108,8 +108,9 @@ impl Client {
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) where the builder offered none, because then the server was told that
-    /// this client has no roots.
+    /// this client has no roots. [`LimitExceeded`](crate::ErrorKind::LimitExceeded) as for [`notify`](Self::notify).
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
+        self.check_notices()?;
         let roots = roots.into_iter().collect();
         self.inner.driver.with(|core, _| core.set_roots(roots)).map_err(Error::misuse)
     }
@@ -118,9 +119,18 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is no JSON object, [`Closed`](crate::ErrorKind::Closed).
+    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is no JSON object, [`Closed`](crate::ErrorKind::Closed),
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while 8,192 messages wait for a server that does not read.
     pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
+        self.check_notices()?;
         self.inner.driver.with(|core, _| core.notify(method, params.as_ref())).map_err(Error::misuse)
+    }
+
+    fn check_notices(&self) -> Result<(), Error> {
+        if self.is_closed() || self.inner.driver.takes_notices() {
+            return Ok(());
+        }
+        Err(Error::limit_exceeded("max_background_notices", MAX_BACKGROUND_NOTICES))
     }
 
     /// Ends the connection gracefully: calls in flight end as closed, open questions are withdrawn, an HTTP session
@@ -136,7 +146,7 @@ impl Client {
                 let head = self.inner.driver.head();
                 self.inner.driver.end();
                 let process = match self.inner.driver.link() {
-                    Link::Line(link) => Some(link.close().await),
+                    Link::Channel(link) => link.close().await,
                     Link::Http(link) => {
                         // The standing stream first: a server may wait for it before it lets the session go.
                         self.inner.stop_reader();

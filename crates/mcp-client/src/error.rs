@@ -27,6 +27,7 @@ enum Cause {
     Call(CallError),
     /// The connection ended, and the transport knows why.
     Ended(mcp_transport::Error),
+    Limit(Limit),
     Misuse(Misuse),
     Misused(String),
     Result {
@@ -109,6 +110,7 @@ impl Error {
                 _ => ErrorKind::PeerMisbehaved,
             },
             Cause::Ended(_) => ErrorKind::Closed,
+            Cause::Limit(_) => ErrorKind::LimitExceeded,
             Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
             Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
             Cause::Misuse(_) | Cause::Misused(_) => ErrorKind::Misuse,
@@ -143,6 +145,7 @@ impl Error {
     /// The limit that was hit.
     pub fn limit(&self) -> Option<Limit> {
         match &self.inner.cause {
+            Cause::Limit(limit) => Some(*limit),
             Cause::Misuse(Misuse::TooManyCalls { limit }) => {
                 Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
             }
@@ -218,6 +221,11 @@ impl Error {
         Self::new(Cause::Misuse(error), false)
     }
 
+    pub(crate) fn limit_exceeded(name: &'static str, value: usize) -> Self {
+        let value = u64::try_from(value).unwrap_or(u64::MAX);
+        Self::new(Cause::Limit(Limit { name, value }), false)
+    }
+
     pub(crate) fn misused(message: impl Into<String>) -> Self {
         Self::new(Cause::Misused(message.into()), false)
     }
@@ -236,6 +244,7 @@ impl fmt::Display for Error {
                 write!(f, "the server answered with error {}: {message}", object.code.get())
             }
             Cause::Call(error) => error.fmt(f),
+            Cause::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
             Cause::Misuse(error) => error.fmt(f),
             Cause::Misused(message) => f.write_str(message),
             Cause::Result { method, .. } => {
@@ -264,10 +273,12 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         // One level is said by `Display`; what stands behind it is the source.
         match &self.inner.cause {
+            // Its code and message are in `Display` already.
+            Cause::Call(CallError::Rpc(_)) => None,
             Cause::Call(error) => error.source(),
             Cause::Result { source, .. } => Some(source),
             Cause::Transport(error) | Cause::Ended(error) => error.source(),
-            Cause::Misuse(_) | Cause::Misused(_) => None,
+            Cause::Limit(_) | Cause::Misuse(_) | Cause::Misused(_) => None,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use mcp_model::LoggingMessageNotificationParams;
 use mcp_proto::{Diagnostic, ListKind};
-use tokio::sync::broadcast;
+
+use crate::event_queue::Listener;
 
 /// One thing that happened on a connection.
 #[derive(Clone, Debug)]
@@ -45,26 +46,47 @@ pub enum ClientEvent {
     },
 }
 
+impl ClientEvent {
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let text = match self {
+            Self::Diagnostic(diagnostic) => diagnostic.message.len(),
+            Self::ElicitationComplete { elicitation_id } => elicitation_id.len(),
+            Self::Log(log) => {
+                log.data.get().len()
+                    + log.logger.as_ref().map_or(0, String::len)
+                    + log.meta.as_ref().map_or(0, |meta| meta.get().len())
+            }
+            Self::OtherNotification { method, params } => {
+                method.len() + params.as_ref().map_or(0, |params| params.as_str().len())
+            }
+            Self::ResourceUpdated { uri } => uri.len(),
+            Self::Closed
+            | Self::ListChanged(_)
+            | Self::Missed { .. }
+            | Self::SessionRenewed
+            | Self::SubscriptionRestored => 0,
+        };
+        size_of::<Self>() + text
+    }
+}
+
 /// The events of one connection from the moment of [`Client::events`](crate::Client::events) on.
 ///
-/// A listener that falls behind by more than the builder's `event_capacity` loses the oldest events and is told how
-/// many; the connection never waits for it.
+/// A listener that falls behind by more than the builder's `event_capacity` or `event_capacity_bytes` loses the oldest
+/// events and is told how many; the connection never waits for it.
 #[derive(Debug)]
 pub struct Events {
-    receiver: broadcast::Receiver<ClientEvent>,
+    listener: Listener,
 }
 
 impl Events {
-    pub(crate) fn new(receiver: broadcast::Receiver<ClientEvent>) -> Self {
-        Self { receiver }
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { listener }
     }
 
-    /// The next event; `None` once the connection is gone. Cancel safe.
+    /// The next event; `None` once the connection is gone, after [`ClientEvent::Closed`]. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientEvent> {
-        match self.receiver.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(events)) => Some(ClientEvent::Missed { events }),
-            Err(broadcast::error::RecvError::Closed) => None,
-        }
+        self.listener.next().await
     }
 }

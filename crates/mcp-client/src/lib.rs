@@ -8,6 +8,7 @@ mod elicitation;
 mod endpoint;
 mod error;
 mod event;
+mod event_queue;
 mod requests;
 mod sampling;
 mod subscription;

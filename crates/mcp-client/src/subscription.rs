@@ -4,12 +4,13 @@ use std::fmt;
 
 use mcp_model::{SubscriptionFilter, methods};
 use mcp_proto::ListKind;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::event_queue::Listener;
 
 /// A subscription to changes of the server's lists and resources.
 ///
@@ -18,7 +19,7 @@ use crate::event::ClientEvent;
 /// and [`Change::Restored`] says so. Dropping it ends it, at the server too.
 pub struct Subscription {
     client: Client,
-    events: broadcast::Receiver<ClientEvent>,
+    events: Listener,
     wanted: SubscriptionFilter,
     granted: SubscriptionFilter,
     ended: Option<oneshot::Receiver<Result<(), Error>>>,
@@ -89,19 +90,13 @@ impl Subscription {
         loop {
             let event = tokio::select! {
                 biased;
-                event = self.events.recv() => event,
+                event = self.events.next() => event,
                 outcome = ended(&mut self.ended) => return outcome.map(|()| None),
             };
-            match event {
-                Ok(event) => {
-                    if let Some(change) = self.change(event) {
-                        return Ok(Some(change));
-                    }
-                }
-                Err(broadcast::error::RecvError::Lagged(events)) => {
-                    return Ok(Some(Change::Missed { events }));
-                }
-                Err(broadcast::error::RecvError::Closed) => return Ok(None),
+            // The events of a connection end with it, and then so has the subscription.
+            let Some(event) = event else { return ended(&mut self.ended).await.map(|()| None) };
+            if let Some(change) = self.change(event) {
+                return Ok(Some(change));
             }
         }
     }
@@ -120,6 +115,7 @@ impl Subscription {
             ClientEvent::ResourceUpdated { uri } => {
                 wants(methods::NOTIFICATIONS_RESOURCES_UPDATED).then_some(Change::Resource { uri })
             }
+            ClientEvent::Missed { events } => Some(Change::Missed { events }),
             ClientEvent::SessionRenewed | ClientEvent::SubscriptionRestored => Some(Change::Restored),
             _ => None,
         }

@@ -22,7 +22,7 @@ use crate::{AnswerError, ElicitResult, Field, FormRequest, Violation};
 ///
 /// let mut form = Form::new(request);
 /// form.set("name", "A".into())?;
-/// assert_eq!(form.errors("name")[0].message, "1 characters are fewer than the minimum of 2");
+/// assert_eq!(form.errors("name")[0].message, "a length of 1 is below the minimum of 2 characters");
 /// form.set("name", "Ada".into())?;
 /// let answer = form.submit()?;
 /// assert_eq!(serde_json::to_string(&answer)?, r#"{"action":"accept","content":{"age":30,"name":"Ada"}}"#);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::RequestId;
+use crate::{ErrorCode, RequestId};
 
 /// Refusal of a text by [`decode`](crate::decode).
 ///
@@ -22,9 +22,10 @@ pub struct DecodeError {
 pub enum Shape {
     /// It has a `method`: the id, if any, is the peer's own, and no call of ours is concerned.
     Request,
-    /// It has no `method`: the id, if any, is that of a call of ours.
+    /// It has no `method`, and `jsonrpc`, `result` or an `error` object: the id, if any, is that of a call of ours.
     Response,
-    /// Nothing is known: reading ended before it showed, or it has the members of both.
+    /// Nothing is known: reading ended before it showed, it has the members of both, or it is an object that merely has
+    /// an `id`, such as a line of a log.
     Unknown,
 }
 
@@ -110,7 +111,24 @@ pub enum DecodeErrorKind {
 }
 
 impl DecodeErrorKind {
-    /// The name in snake case, without numbers; stable.
+    /// The code of the error response that a receiver owes for this (JSON-RPC 2.0, section 5.1): parse error for what is
+    /// no JSON, invalid request for everything that is.
+    #[must_use]
+    pub const fn wire_code(self) -> ErrorCode {
+        match self {
+            Self::ControlCharacter
+            | Self::InvalidEscape
+            | Self::InvalidUtf8
+            | Self::LoneSurrogate
+            | Self::MismatchedBracket
+            | Self::Syntax
+            | Self::TrailingBytes
+            | Self::UnexpectedEnd => ErrorCode::PARSE_ERROR,
+            _ => ErrorCode::INVALID_REQUEST,
+        }
+    }
+
+    /// The name in `snake_case`, for machine-readable output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -44,6 +44,8 @@ enum Member {
     Error = 32,
     /// An `error` that is not null.
     SomeError = 64,
+    /// An `error` that is an object.
+    ErrorObject = 128,
 }
 
 #[derive(Default)]
@@ -70,10 +72,13 @@ impl<'a> Envelope<'a> {
                 Some(Member::Error) => {
                     if !reader.null() {
                         self.seen |= Member::SomeError as u8;
+                        if reader.peek() == Some(b'{') {
+                            self.seen |= Member::ErrorObject as u8;
+                        }
                         self.error = error_object(reader, depth)?;
                     }
                 }
-                Some(Member::SomeError) | None => {
+                Some(Member::SomeError | Member::ErrorObject) | None => {
                     reader.value(depth)?;
                 }
             }
@@ -153,12 +158,16 @@ impl<'a> Envelope<'a> {
     }
 
     fn refuse(self, fault: Fault) -> DecodeError {
-        let answers = self.has(Member::Result) || self.has(Member::SomeError);
+        // Loggers write lines like `{"level":"error","error":"no such file","id":3}`: without the version, an error counts
+        // as an answer only in the form that the protocol gives it.
+        let versioned = self.has(Member::Version);
+        let answers = self.has(Member::Result)
+            || (self.has(Member::SomeError) && (versioned || self.has(Member::ErrorObject)));
         let shape = match (self.has(Member::Method), answers) {
             (true, false) => Shape::Request,
             (false, true) => Shape::Response,
-            // Read to its end, a message without a method can only have been meant as an answer.
-            (false, false) if self.complete => Shape::Response,
+            // Read to its end, a message of the protocol without a method can only have been meant as an answer.
+            (false, false) if self.complete && versioned => Shape::Response,
             _ => Shape::Unknown,
         };
         DecodeError::new(fault, shape, self.id.into_known())

@@ -188,13 +188,36 @@ fn invalid_envelopes_are_refused_with_the_id_of_the_call() {
         (r#"{"jsonrpc":"2.0","id":4,"method":null}"#, "refused invalid_method @33 request 4"),
         (r#"{"jsonrpc":"2.0","id":4,"method":"m","params":1}"#, "refused invalid_params @46 request 4"),
         (r#"{"jsonrpc":"2.0","id":4,"method":"m","params":"{}"}"#, "refused invalid_params @46 request 4"),
-        (r#"{"level":"info","msg":"started"}"#, "refused missing_version @32 response -"),
-        ("{}", "refused missing_version @2 response -"),
+        (r#"{"level":"info","msg":"started"}"#, "refused missing_version @32 unknown -"),
+        ("{}", "refused missing_version @2 unknown -"),
         ("[]", "refused empty_batch @0 unknown -"),
         ("42", "refused not_an_object @0 unknown -"),
         ("\"{}\"", "refused not_an_object @0 unknown -"),
         ("null", "refused not_an_object @0 unknown -"),
         (" true ", "refused not_an_object @1 unknown -"),
+    ] {
+        check(text, expected);
+    }
+}
+
+// Loggers write the id of the request that they serve into their lines, also to standard output.
+#[test]
+fn a_line_of_a_log_that_has_an_id_answers_nothing() {
+    for (text, expected) in [
+        (r#"{"id":3,"msg":"x"}"#, "refused missing_version @18 unknown 3"),
+        (r#"{"id":3,"error":null}"#, "refused missing_version @21 unknown 3"),
+        (r#"{"level":"error","error":"no such file","id":3}"#, "refused invalid_error @25 unknown 3"),
+        (r#"{"error":404,"id":3}"#, "refused invalid_error @9 unknown 3"),
+        (r#"{"id":3,"error":["a"]}"#, "refused invalid_error @16 unknown 3"),
+        (r#"{"id":"3","id":"3"}"#, "refused duplicate_key @10 unknown \"3\""),
+        (r#"[{"id":3,"msg":"x"}]"#, "batch [refused missing_version @19 unknown 3]"),
+        // These can only have been meant as answers.
+        (r#"{"id":3,"error":{}}"#, "refused invalid_error @16 response 3"),
+        (r#"{"id":3,"error":{"code":1,"message":"m"}}"#, "refused missing_version @41 response 3"),
+        (r#"{"id":3,"result":null}"#, "refused missing_version @22 response 3"),
+        (r#"{"jsonrpc":"1.0","id":3}"#, "refused wrong_version @11 response 3"),
+        (r#"{"jsonrpc":"2.0","id":3,"msg":"x"}"#, "refused neither_result_nor_error @34 response 3"),
+        (r#"{"jsonrpc":"2.0","id":3,"error":"x"}"#, "refused invalid_error @32 response 3"),
     ] {
         check(text, expected);
     }

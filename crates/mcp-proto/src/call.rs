@@ -13,7 +13,9 @@
 //! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
 //! reported as a diagnostic.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -28,6 +30,31 @@ use crate::renewal::Setup;
 /// several requests on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u64);
+
+/// A table by call. The ids are ours and count up, so nobody can aim at a bucket and no keyed hash is needed.
+pub type CallMap<T> = HashMap<CallId, T, BuildHasherDefault<CallIdHasher>>;
+
+/// The hash of a [`CallId`]: its number, spread over all bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallIdHasher(u64);
+
+impl Hasher for CallIdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only reached for keys that are no `CallId`.
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Fibonacci hashing: neighbours land far apart, in the high bits too, which the table looks at first.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
 
 /// How long a call may take and what rides along with it. `Debug` shows how many members `meta` has and none of them.
 #[derive(Clone)]
@@ -88,6 +115,8 @@ pub(crate) struct CallState {
     pub(crate) dispatched: bool,
     /// The request as it goes on the wire, to send it again when the server refused it unprocessed.
     pub(crate) message: Bytes,
+    /// Which session of the connection it was sent in.
+    pub(crate) session: u64,
     /// It was sent again already.
     pub(crate) resent: bool,
     /// What its success changes for later sessions.
@@ -173,6 +202,7 @@ impl CallState {
             wire_id,
             dispatched: false,
             message: Bytes::new(),
+            session: 0,
             resent: false,
             setup: None,
             modern: None,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use mcp_jsonrpc::DecodeLimits;
 use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
 };
@@ -41,8 +40,6 @@ pub struct Config {
     pub server_request_timeout: Duration,
     /// Bounds on what the peer can make us hold.
     pub limits: Limits,
-    /// Bounds on a single message, for the driver that decodes it: the core gets messages decoded.
-    pub decode: DecodeLimits,
 }
 
 impl Config {
@@ -60,7 +57,6 @@ impl Config {
             probe_timeout: Duration::from_secs(3),
             server_request_timeout: Duration::from_secs(180),
             limits: Limits::default(),
-            decode: DecodeLimits::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The client side of one MCP connection as a state machine.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
 use mcp_model::{ListRootsResult, MetaObject, ProtocolVersion, Root, methods};
 
-use crate::call::{CallId, CallKind, CallOptions, CallState, ModernCall, earliest};
+use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall, earliest};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
@@ -39,7 +39,7 @@ use crate::transmit::{Head, Transmit, TransmitKind};
 pub struct Connection {
     pub(crate) config: Config,
     pub(crate) phase: Phase,
-    pub(crate) calls: HashMap<CallId, CallState>,
+    pub(crate) calls: CallMap<CallState>,
     pub(crate) wire: InFlight<CallId>,
     pub(crate) timers: BTreeSet<(Instant, Timer)>,
     pub(crate) server_requests: ServerRequests,
@@ -47,6 +47,8 @@ pub struct Connection {
     events: VecDeque<Event>,
     next_call: u64,
     scratch: Vec<u8>,
+    /// Counts the sessions of this connection, so that a late refusal by an old one is told from the loss of this one.
+    pub(crate) session: u64,
     /// What to set up again in a new session.
     pub(crate) desired: Desired,
     /// What each modern request carries in `_meta`, with the revision that it is for.
@@ -76,7 +78,7 @@ impl Connection {
     pub fn new(config: Config) -> Self {
         Self {
             phase: Phase::Idle,
-            calls: HashMap::new(),
+            calls: CallMap::default(),
             wire: InFlight::with_capacity(config.limits.max_calls.saturating_add(1)),
             timers: BTreeSet::new(),
             server_requests: ServerRequests::new(&config.limits),
@@ -84,6 +86,7 @@ impl Connection {
             events: VecDeque::new(),
             next_call: 0,
             scratch: Vec::new(),
+            session: 0,
             desired: Desired::default(),
             meta: None,
             tools: ToolTable::new(config.limits.max_tools_with_headers),
@@ -390,6 +393,7 @@ impl Connection {
         };
         let message = self.take_message();
         state.message = message.clone();
+        state.session = self.session;
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         // What is asked while the session is renewed goes out with what is held.

@@ -94,11 +94,12 @@ impl Connection {
         }
         let count = items.len();
         self.diagnose(DiagnosticKind::UnexpectedBatch, format!("a batch of {count} messages was ignored"));
-        for message in items.into_iter().flatten() {
-            let answered = match &message {
-                Message::Response(response) => Some(&response.id),
-                Message::Error(response) => response.id.as_ref(),
-                Message::Request(_) | Message::Notification(_) => None,
+        for item in items {
+            let answered = match &item {
+                Ok(Message::Response(response)) => Some(&response.id),
+                Ok(Message::Error(response)) => response.id.as_ref(),
+                Err(error) if error.shape() == Shape::Response => error.id(),
+                _ => None,
             };
             if let Some(call) = answered.and_then(|id| self.wire.get(id)).copied()
                 && let Some(state) = self.remove_call(call)
@@ -116,7 +117,7 @@ impl Connection {
         }
         self.clock = Some(now);
         match message {
-            Message::Response(response) => self.handle_response(now, response),
+            Message::Response(response) => self.handle_response(now, origin, response),
             Message::Error(response) => self.handle_error(now, origin, response),
             Message::Request(request) => {
                 self.handle_request(now, origin.call(), request.id, &request.method, request.params);
@@ -125,8 +126,8 @@ impl Connection {
         }
     }
 
-    fn handle_response(&mut self, now: Instant, response: Response<'_>) {
-        let Some(call) = self.take_answered(&response.id) else { return };
+    fn handle_response(&mut self, now: Instant, origin: Origin, response: Response<'_>) {
+        let Some(call) = self.take_answered(origin, &response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
         let outcome = match state.kind {
             CallKind::Ordinary if self.phase.modern().is_some() => {
@@ -151,7 +152,7 @@ impl Connection {
 
     fn handle_error(&mut self, now: Instant, origin: Origin, response: ErrorResponse<'_>) {
         let call = match (&response.id, origin) {
-            (Some(id), _) => self.take_answered(id),
+            (Some(id), _) => self.take_answered(origin, id),
             // An error without an id answers the POST that it came back on; on a shared channel it cannot be
             // attributed to anything.
             (None, Origin::Exchange(call)) if self.calls.contains_key(&self.sent_for(call)) => {
@@ -168,7 +169,12 @@ impl Connection {
             }
         };
         let Some(call) = call else { return };
-        let error = response.error.to_owned();
+        let mut error = response.error.to_owned();
+        if response.error.data.is_some_and(|data| data.validate().is_err()) {
+            // The error itself could be read, and says more than that its data could not.
+            self.diagnose(DiagnosticKind::InvalidMessage, "the data of an error is no JSON and is left out");
+            error.data = None;
+        }
         let Some(state) = self.remove_call(call) else { return };
         let ended = match state.kind {
             CallKind::Initialize => self.renegotiate(now, call, error),
@@ -189,9 +195,18 @@ impl Connection {
     }
 
     /// The call that a response with this id answers; anything else is a diagnostic.
-    fn take_answered(&mut self, id: &RequestId) -> Option<CallId> {
+    fn take_answered(&mut self, origin: Origin, id: &RequestId) -> Option<CallId> {
         if let Some(call) = self.wire.get(id) {
             return Some(*call);
+        }
+        // Gateways turn the number of an id into its text. In the response to the call's own POST no other answer is
+        // awaited, and the transport takes it for the last message.
+        if let Origin::Exchange(call) = origin
+            && let Some(spelled) = self.wire.spelled_by(id).and_then(|id| self.wire.get(&id)).copied()
+            && spelled == self.sent_for(call)
+        {
+            self.diagnose(DiagnosticKind::InvalidMessage, "an answer had the id of its call as text");
+            return Some(spelled);
         }
         let (kind, what) = match self.wire.remove(id) {
             Removed::Late => (DiagnosticKind::LateResponse, "an answer to a call that had ended"),
@@ -259,6 +274,11 @@ impl Connection {
                 if let Some(Complete { elicitation_id }) = self.typed(method, params) {
                     self.push_event(Event::ElicitationComplete { elicitation_id });
                 }
+            }
+            // What is handed on unread must at least be JSON: it may end up inside of other JSON.
+            _ if params.is_some_and(|params| params.validate().is_err()) => {
+                let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
+                self.diagnose(DiagnosticKind::MalformedNotification, shown);
             }
             _ => {
                 let method = method.to_owned();

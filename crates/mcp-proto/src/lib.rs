@@ -20,10 +20,8 @@
 //! let initialize = connection.poll_transmit().expect("the handshake begins");
 //! connection.handle_dispatched(call);
 //! // ... send `initialize.message`, and when the answer arrives:
-//! let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
+//! let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
 //!     "serverInfo":{"name":"s","version":"1"}}}"#;
-//! # let mcp_proto::TransmitKind::Request { id, .. } = &initialize.kind else { panic!() };
-//! # let answer = &answer.replace("\"id\":0", &format!("\"id\":{id}"));
 //! connection.handle_incoming(now, Origin::Channel, decode(answer, &DecodeLimits::default())?);
 //! assert!(matches!(connection.poll_event(), Some(Event::CallEnded { outcome: Ok(_), .. })));
 //! let initialized = connection.poll_transmit().expect("the handshake goes on");
@@ -64,7 +62,7 @@ mod transmit;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use call::{CallId, CallOptions};
+pub use call::{CallId, CallIdHasher, CallMap, CallOptions};
 pub use config::{Config, ElicitationSupport, Limits};
 pub use connection::Connection;
 pub use diagnostic::{Diagnostic, DiagnosticKind};

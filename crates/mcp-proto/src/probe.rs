@@ -81,6 +81,14 @@ impl Connection {
         Ok(())
     }
 
+    /// When the handshake under way fails at the latest, whatever it still has to try.
+    pub fn handshake_deadline(&self) -> Option<Instant> {
+        match &self.phase {
+            Phase::Probing(handshake) | Phase::Initializing(handshake) => handshake.ends,
+            _ => None,
+        }
+    }
+
     /// The HTTP status that the answer to the request of this call came with. Told before the answer is handed over;
     /// it matters while the era of the server is being found out.
     pub fn handle_status(&mut self, call: CallId, status: u16) {

@@ -129,6 +129,11 @@ impl Connection {
         if matches!(self.phase, Phase::Renewing(_)) {
             return true;
         }
+        if state.session < self.session {
+            // The refusal was on its way while others made the new session. This call only has to go there too.
+            self.send_held(call);
+            return true;
+        }
         // What the old session asked died with it, and an answer would reach the wrong one.
         for request in self.server_requests.drain() {
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
@@ -216,6 +221,7 @@ impl Connection {
             other => return self.phase = other,
         };
         self.phase = Phase::Ready { server: renewal.server };
+        self.session += 1;
         self.push_event(Event::SessionRenewed);
         for (method, params) in self.desired.requests() {
             let call = self.next_call_id();
@@ -231,7 +237,8 @@ impl Connection {
     }
 
     fn send_held(&mut self, call: CallId) {
-        let Some(state) = self.calls.get(&call) else { return };
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        state.session = self.session;
         let kind =
             TransmitKind::Request { id: state.wire_id.clone(), establishes_session: false, resumable: true };
         let message = state.message.clone();

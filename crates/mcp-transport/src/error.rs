@@ -53,6 +53,9 @@ pub enum ErrorKind {
     Misuse,
     /// The peer broke the protocol.
     PeerMisbehaved,
+    /// The HTTP proxy on the way to the server could not be reached, refused, or broke the protocol; the server has seen nothing of
+    /// the request. [`Error::status`] has the proxy's answer, where there was one.
+    Proxy,
     /// The server no longer knows the session (HTTP 404 on a request that carried a session id).
     SessionLost,
     /// The server process could not be started.
@@ -132,7 +135,7 @@ impl Error {
         &self.inner.www_authenticate
     }
 
-    /// The `Retry-After` of the answer, where it had one.
+    /// How long the answer asks to wait (`Retry-After`, in seconds or until a date), where it did; never more than a day.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
     }
@@ -179,9 +182,12 @@ impl Error {
         value: u64,
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let mut error = Self::new(ErrorKind::LimitExceeded, message);
-        error.change().limit = Some(Limit::new(name, value));
-        error
+        Self::new(ErrorKind::LimitExceeded, message).with_limit(name, value)
+    }
+
+    pub(crate) fn with_limit(mut self, name: &'static str, value: u64) -> Self {
+        self.change().limit = Some(Limit::new(name, value));
+        self
     }
 
     pub(crate) fn with_source(

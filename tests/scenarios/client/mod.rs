@@ -2,7 +2,10 @@
 
 mod calls;
 mod eras;
+mod hostile;
+mod http;
 mod lifecycle;
 mod lists;
 mod peer;
 mod questions;
+mod runtimes;

@@ -30,6 +30,12 @@ impl Peer {
         serde_json::from_str(&line).unwrap()
     }
 
+    /// The next message; `None` behind the end.
+    pub(crate) async fn try_receive(&mut self) -> Option<Value> {
+        let line = self.lines.next_line().await.ok().flatten()?;
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
     /// The next message, which must be a request or notification of this method.
     pub(crate) async fn expect(&mut self, method: &str) -> Value {
         let message = self.receive().await;

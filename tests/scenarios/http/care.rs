@@ -294,3 +294,31 @@ async fn idle_connections_are_bounded() {
     // The last handle takes the others along.
     drop(connection);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_unix_socket_stands_in_for_the_host() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let path = std::env::temp_dir().join(format!("mcp-http-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let described = HttpServer::new("http://inside.example/mcp").unwrap().unix_socket(&path);
+    let error = exchange(&described.connect(), call()).await.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let connection = described.connect();
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4096];
+        let read = stream.read(&mut request).await.unwrap();
+        let request = String::from_utf8_lossy(&request[..read]).to_ascii_lowercase();
+        assert!(request.starts_with("post /mcp http/1.1\r\n"), "{request}");
+        assert!(request.contains("host: inside.example\r\n"), "{request}");
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+        let response = format!("{head}content-length: {}\r\n\r\n{RESULT}", RESULT.len());
+        stream.write_all(response.as_bytes()).await.unwrap();
+    });
+    outcome.1.unwrap();
+    std::fs::remove_file(&path).unwrap();
+}

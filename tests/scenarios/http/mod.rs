@@ -7,6 +7,7 @@ mod legacy;
 mod listen;
 mod many;
 mod posts;
+mod proxy;
 mod redirects;
 mod resume;
 pub(crate) mod script;

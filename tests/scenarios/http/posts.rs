@@ -257,7 +257,7 @@ async fn a_refused_notification_fails_with_the_error_of_its_body() {
     assert_eq!(error.body_error().unwrap().message, "no session");
 }
 
-/// Issue text of the authorization hook: challenges raw, body unread. auth:LIM-04
+/// auth:LIM-04: challenges raw, the body unread
 #[tokio::test]
 async fn a_challenge_is_handed_over_raw() {
     for status in ["401 Unauthorized", "403 Forbidden"] {

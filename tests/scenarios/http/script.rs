@@ -169,6 +169,11 @@ impl Peer {
         let _ = self.stream.shutdown().await;
     }
 
+    /// The socket itself, for what is no HTTP.
+    pub(crate) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     /// Closes by a reset.
     pub(crate) fn reset(self) {
         self.stream.set_zero_linger().unwrap();

@@ -14,12 +14,12 @@ use tokio_rustls::TlsAcceptor;
 use super::script::{Server, within};
 use super::support::*;
 
-struct Authority {
-    pem: String,
+pub(crate) struct Authority {
+    pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
-fn authority(name: &str) -> Authority {
+pub(crate) fn authority(name: &str) -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -29,7 +29,11 @@ fn authority(name: &str) -> Authority {
 }
 
 /// A server certificate for `name`, and its key.
-fn certificate(authority: &Authority, name: &str, last_year: i32) -> (rcgen::Certificate, KeyPair) {
+pub(crate) fn certificate(
+    authority: &Authority,
+    name: &str,
+    last_year: i32,
+) -> (rcgen::Certificate, KeyPair) {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     params.not_before = date_time_ymd(2000, 1, 1);
     params.not_after = date_time_ymd(last_year, 1, 1);
@@ -38,7 +42,7 @@ fn certificate(authority: &Authority, name: &str, last_year: i32) -> (rcgen::Cer
 }
 
 /// Serves one JSON answer per connection; returns the port.
-async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u16 {
+pub(crate) async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let config = ServerConfig::builder_with_provider(provider)

@@ -136,7 +136,7 @@ async fn the_end_of_the_peer_ends_everything() {
     assert_eq!(methods(&mut session.receiver, 1).await, ["last"]);
     let error = session.end().await;
     assert_eq!((error.kind(), error.exit()), (ErrorKind::Closed, None));
-    assert_eq!(error.to_string(), "the peer closed its output");
+    assert_eq!(error.to_string(), "the server closed its output");
     let later = session.send("late").await.unwrap_err();
     assert_eq!((later.kind(), later.outcome_unknown()), (ErrorKind::Closed, false));
     assert_eq!(within(session.sender.close()).await.stage(), CloseStage::Ended);

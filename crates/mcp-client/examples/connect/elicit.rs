@@ -4,7 +4,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use mcp_client::{ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::options::Elicit;
 use crate::output::Output;
@@ -37,9 +39,9 @@ impl ElicitationHandler for Answers {
             Err(error) => (ElicitResult::cancel(), Some(error.to_string())),
         };
         if let Some(message) = why {
-            self.output.event("diagnostic", json!({ "kind": "elicitation_cancelled", "message": message }));
+            self.output.diagnostic("elicitation_cancelled", &message);
         }
-        self.output.event("elicitation", describe(&request, &answer));
+        self.output.print(&describe(&request, &answer));
         answer
     }
 }
@@ -51,26 +53,42 @@ fn accept(request: &ElicitRequest, content: Map<String, Value>) -> ElicitResult 
     }
 }
 
-fn describe(request: &ElicitRequest, answer: &ElicitResult) -> Value {
-    let action = match answer.action {
-        ElicitAction::Accept => "accept",
-        ElicitAction::Decline => "decline",
-        _ => "cancel",
+/// The line of a question and its answer, the schema as the server wrote it.
+#[derive(Serialize)]
+struct Asked<'a> {
+    event: &'static str,
+    mode: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    action: &'static str,
+    content: Option<&'a Map<String, Value>>,
+}
+
+fn describe<'a>(request: &'a ElicitRequest, answer: &'a ElicitResult) -> Asked<'a> {
+    let (schema, url) = match request {
+        ElicitRequest::Form(form) => (Some(form.schema().raw()), None),
+        ElicitRequest::Url(url) => (None, Some(url.url())),
+        _ => (None, None),
     };
-    let mut line = json!({ "message": request.message(), "action": action, "content": answer.content });
-    match request {
-        ElicitRequest::Form(form) => {
-            line["mode"] = json!("form");
-            line["schema"] = serde_json::from_str(form.schema().raw().get()).unwrap_or(Value::Null);
-        }
-        ElicitRequest::Url(url) => {
-            line["mode"] = json!("url");
-            line["url"] = json!(url.url().given());
-            line["host"] = json!(url.url().host());
-        }
-        _ => {}
+    Asked {
+        event: "elicitation",
+        mode: if url.is_some() { "url" } else { "form" },
+        message: request.message(),
+        schema,
+        url: url.map(|url| url.given()),
+        host: url.map(|url| url.host()),
+        action: match answer.action {
+            ElicitAction::Accept => "accept",
+            ElicitAction::Decline => "decline",
+            _ => "cancel",
+        },
+        content: answer.content.as_ref(),
     }
-    line
 }
 
 /// Asks the person at the terminal, on standard error so that standard output stays machine readable.

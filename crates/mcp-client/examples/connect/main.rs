@@ -6,7 +6,6 @@
 //! ```
 
 #![expect(clippy::print_stderr, reason = "a program for the shell")]
-#![expect(clippy::indexing_slicing, reason = "members of JSON objects made right there")]
 
 mod elicit;
 mod options;
@@ -17,56 +16,103 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::model::{Paginated, ProgressNotificationParams, Root, ServerFeature, WithMeta};
+use mcp_client::model::{LoggingLevel, Paginated, ProgressNotificationParams, Root, ServerFeature, WithMeta};
 use mcp_client::{
     Client, ClientEvent, Endpoint, Error, HttpServer, List, ListKind, ListedItem, RawJson, StdioServer,
 };
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use options::{Mode, Options, Target, USAGE};
+use options::{Mode, Options, Target, USAGE, Usage};
 use output::{Failure, Output, Step};
 
 /// Closing is bounded by itself, whatever `--timeout` says.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    let options = match Options::parse(std::env::args().skip(1)) {
+/// How long the end of the program waits for threads that are stuck, such as one that reads a terminal.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args_os().skip(1)) {
         Ok(options) => options,
-        Err(mistake) => return usage(&mistake),
+        Err(usage) => return print_usage(&usage),
     };
-    let output = Arc::new(Output::new(options.json));
     let endpoint = match endpoint(&options.target) {
         Ok(endpoint) => endpoint,
-        Err(mistake) => return usage(&mistake),
+        Err(mistake) => return print_usage(&Usage::Mistake(mistake)),
     };
-
-    let step = Step::new("connect");
-    let client = match connect(&options, endpoint, &output).await {
-        Ok(client) => client,
-        Err(failure) => {
-            output.step::<()>(&step, &Err(failure));
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("no runtime: {error}");
             return ExitCode::FAILURE;
         }
+    };
+    let ok = runtime.block_on(async {
+        tokio::select! {
+            ok = run(&options, endpoint) => ok,
+            // What was begun is dropped, and the server with it.
+            () = interrupted() => false,
+        }
+    });
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Does the steps. Returns whether all went well.
+async fn run(options: &Options, endpoint: Endpoint) -> bool {
+    let output = Arc::new(Output::new(options.json));
+    let step = Step::new("connect");
+    let client = match connect(options, endpoint, &output).await {
+        Ok(client) => client,
+        Err(failure) => return output.step::<()>(&step, &Err(failure)),
     };
     let mut ok = output.step(&step, &Ok(&client.server().raw));
 
     if options.list {
-        ok &= lists(&client, &options, &output).await;
+        ok &= lists(&client, options, &output).await;
     }
-    ok &= calls(&client, &options, &output).await;
+    ok &= calls(&client, options, &output).await;
 
     let step = Step::new("close");
     let closed = tokio::time::timeout(CLOSE_TIMEOUT, client.close()).await;
     let outcome = closed.map(|_| Value::Null).map_err(|_| Failure::timeout("close", CLOSE_TIMEOUT, false));
-    ok &= output.step(&step, &outcome);
-    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    ok & output.step(&step, &outcome)
 }
 
-fn usage(mistake: &str) -> ExitCode {
-    eprintln!("{mistake}\n\n{USAGE}");
-    ExitCode::from(2)
+/// Waits for a signal that asks the program to end. The server is in a process group of its own and does not get it.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+fn print_usage(usage: &Usage) -> ExitCode {
+    match usage {
+        Usage::Help => {
+            eprint!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        Usage::Mistake(mistake) => {
+            eprintln!("{mistake}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 fn endpoint(target: &Target) -> Result<Endpoint, String> {
@@ -94,7 +140,7 @@ async fn connect(options: &Options, endpoint: Endpoint, output: &Arc<Output>) ->
             kind: mcp_client::ErrorKind::UnsupportedVersion.as_str(),
             message: "this client does not speak 2026-07-28".to_owned(),
             code: None,
-            data: Value::Null,
+            data: None,
             outcome_unknown: false,
         });
     }
@@ -115,8 +161,17 @@ async fn connect(options: &Options, endpoint: Endpoint, output: &Arc<Output>) ->
 
 /// The one root that is offered: where the program runs.
 fn working_directory() -> Option<Root> {
+    use std::fmt::Write as _;
     let path = std::env::current_dir().ok()?;
-    Some(Root::new(format!("file://{}", path.to_str()?.replace('%', "%25").replace(' ', "%20"))))
+    let mut uri = "file://".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            write!(uri, "%{byte:02X}").ok()?;
+        }
+    }
+    Some(Root::new(uri))
 }
 
 /// Lists what the server declared. Returns whether all went well.
@@ -137,21 +192,21 @@ async fn lists(client: &Client, options: &Options, output: &Output) -> bool {
 
 async fn list<R>(op: &'static str, member: &str, list: List<R>, options: &Options, output: &Output) -> bool
 where
-    R: Paginated + WithMeta + serde::Serialize + Clone + Send + Sync + 'static,
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
     R::Result: ListedItem + Send + 'static,
 {
     let step = Step::new(op);
     let outcome = match tokio::time::timeout(options.timeout, joined(list, member)).await {
-        Ok(joined) => joined.map_err(Failure::from),
-        Err(_) => Err(Failure::timeout(op, options.timeout, false)),
+        Ok(joined) => joined,
+        Err(_) => Err(Failure::timeout(op, options.timeout, true)),
     };
     output.step(&step, &outcome)
 }
 
 /// The first page's object with the items of all pages, each member as the server wrote it.
-async fn joined<R>(list: List<R>, member: &str) -> Result<BTreeMap<String, Box<RawValue>>, Error>
+async fn joined<R>(list: List<R>, member: &str) -> Result<BTreeMap<String, Box<RawValue>>, Failure>
 where
-    R: Paginated + WithMeta + serde::Serialize + Clone + Send + Sync + 'static,
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
     R::Result: ListedItem + Send + 'static,
 {
     let mut pages = list.pages();
@@ -161,7 +216,10 @@ where
         // The client has read a cursor from it, so it is an object.
         let Ok(mut page) = page.parse::<BTreeMap<String, Box<RawValue>>>() else { continue };
         if let Some(more) = page.remove(member) {
-            items.extend(serde_json::from_str::<Vec<Box<RawValue>>>(more.get()).unwrap_or_default());
+            // Some servers write an empty list as `null`.
+            let more: Option<Vec<Box<RawValue>>> = serde_json::from_str(more.get())
+                .map_err(|_| Failure::peer_misbehaved(format!("{member} is no list")))?;
+            items.extend(more.into_iter().flatten());
         }
         page.remove("nextCursor");
         joined.get_or_insert(page);
@@ -203,15 +261,13 @@ async fn calls(client: &Client, options: &Options, output: &Arc<Output>) -> bool
 }
 
 fn print_progress(output: &Output, index: usize, update: &ProgressNotificationParams) {
-    output.event(
-        "progress",
-        json!({
-            "index": index,
-            "progress": number(update.progress),
-            "total": update.total.map(number),
-            "message": update.message,
-        }),
-    );
+    output.print(&json!({
+        "event": "progress",
+        "index": index,
+        "progress": number(update.progress),
+        "total": update.total.map(number),
+        "message": update.message,
+    }));
 }
 
 /// Whole numbers as servers usually write them: without a fraction.
@@ -220,25 +276,34 @@ fn number(value: f64) -> Value {
     if whole as f64 == value { json!(whole) } else { json!(value) }
 }
 
+/// The line of a log message, its data as the server wrote it.
+#[derive(Serialize)]
+struct LogLine<'a> {
+    event: &'static str,
+    level: &'a LoggingLevel,
+    logger: Option<&'a str>,
+    data: &'a RawValue,
+}
+
 fn print_event(output: &Output, event: ClientEvent) {
     match event {
-        ClientEvent::Diagnostic(diagnostic) => output
-            .event("diagnostic", json!({ "kind": diagnostic.kind.as_str(), "message": diagnostic.message })),
+        ClientEvent::Diagnostic(diagnostic) => {
+            output.diagnostic(diagnostic.kind.as_str(), &diagnostic.message);
+        }
         ClientEvent::ListChanged(list) => {
             let list = match list {
                 ListKind::Prompts => "prompts",
                 ListKind::Resources => "resources",
                 _ => "tools",
             };
-            output.event("list_changed", json!({ "list": list }));
+            output.print(&json!({ "event": "list_changed", "list": list }));
         }
-        ClientEvent::Log(log) => {
-            output.event("log", json!({ "level": log.level, "logger": log.logger, "data": log.data }));
-        }
-        ClientEvent::Missed { events } => output.event(
-            "diagnostic",
-            json!({ "kind": "missed_events", "message": format!("{events} events were missed") }),
-        ),
+        ClientEvent::Log(log) => output.print(&LogLine {
+            event: "log",
+            level: &log.level,
+            logger: log.logger.as_deref(),
+            data: &log.data,
+        }),
         _ => {}
     }
 }

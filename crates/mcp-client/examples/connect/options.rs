@@ -1,5 +1,6 @@
 //! The command line of `connect`.
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -17,6 +18,9 @@ usage: connect [options] stdio <command> [args...]
   --mode MODE           auto (default), legacy or modern
   --elicit HOW          answer questions of the server: ask, accept, decline, cancel, or the JSON of a form's content
   --json                one JSON object a line on standard output
+  --help                print this
+
+exit code: 0 when every step succeeded, 1 when one did not, 2 for a mistake on the command line
 ";
 
 /// What the command line asks for.
@@ -34,7 +38,7 @@ pub(crate) struct Options {
 
 #[derive(Debug)]
 pub(crate) enum Target {
-    Stdio { command: String, args: Vec<String>, env: Vec<(String, String)> },
+    Stdio { command: OsString, args: Vec<OsString>, env: Vec<(String, String)> },
     Http { url: String, headers: Vec<(String, String)> },
 }
 
@@ -54,9 +58,24 @@ pub(crate) enum Elicit {
     Decline,
 }
 
+/// Why there is nothing to do.
+#[derive(Debug)]
+pub(crate) enum Usage {
+    /// It was asked for.
+    Help,
+    /// What is wrong with the command line.
+    Mistake(String),
+}
+
+impl<T: Into<String>> From<T> for Usage {
+    fn from(mistake: T) -> Self {
+        Self::Mistake(mistake.into())
+    }
+}
+
 impl Options {
-    /// Reads the command line; the error is what is wrong with it.
-    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    /// Reads the command line.
+    pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, Usage> {
         let mut args = args.into_iter();
         let mut headers = Vec::new();
         let mut env = Vec::new();
@@ -71,9 +90,11 @@ impl Options {
             target: Target::Http { url: String::new(), headers: Vec::new() },
         };
         loop {
-            let arg = args.next().ok_or("say `stdio <command>` or `http <url>`")?;
-            let mut value = |what: &str| args.next().ok_or_else(|| format!("{arg} needs {what}"));
+            let arg = text(args.next().ok_or("say `stdio <command>` or `http <url>`")?)?;
+            let mut value =
+                |what: &str| args.next().ok_or_else(|| format!("{arg} needs {what}")).and_then(text);
             match arg.as_str() {
+                "--help" | "-h" => return Err(Usage::Help),
                 "--list" => options.list = true,
                 "--parallel" => options.parallel = true,
                 "--json" => options.json = true,
@@ -90,7 +111,7 @@ impl Options {
                         "auto" => Mode::Auto,
                         "legacy" => Mode::Legacy,
                         "modern" => Mode::Modern,
-                        other => return Err(format!("unknown mode {other}")),
+                        other => return Err(format!("unknown mode {other}").into()),
                     }
                 }
                 "--elicit" => {
@@ -111,17 +132,21 @@ impl Options {
                 }
                 "http" if !env.is_empty() => return Err("--env is for stdio".into()),
                 "http" => {
-                    let url = args.next().ok_or("http needs a URL")?;
+                    let url = text(args.next().ok_or("http needs a URL")?)?;
                     if let Some(more) = args.next() {
-                        return Err(format!("unexpected argument {more}"));
+                        return Err(format!("unexpected argument {}", more.display()).into());
                     }
                     options.target = Target::Http { url, headers };
                     return Ok(options);
                 }
-                other => return Err(format!("unknown option {other}")),
+                other => return Err(format!("unknown option {other}").into()),
             }
         }
     }
+}
+
+fn text(arg: OsString) -> Result<String, String> {
+    arg.into_string().map_err(|arg| format!("{} is not UTF-8", arg.display()))
 }
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use mcp_client::{Error, ErrorKind};
+use mcp_client::{Error, ErrorKind, RawJson};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Prints lines whole, whatever task they come from.
 pub(crate) struct Output {
@@ -27,7 +27,7 @@ pub(crate) struct Failure {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) code: Option<i64>,
-    pub(crate) data: Value,
+    pub(crate) data: Option<RawJson>,
     pub(crate) outcome_unknown: bool,
 }
 
@@ -45,7 +45,7 @@ impl From<Error> for Failure {
             kind: error.kind().as_str(),
             message,
             code: object.map(|object| object.code.get()),
-            data: object.and_then(|object| object.data.as_ref()?.parse().ok()).unwrap_or(Value::Null),
+            data: object.and_then(|object| object.data.clone()),
             outcome_unknown: error.outcome_unknown(),
         }
     }
@@ -58,8 +58,21 @@ impl Failure {
             kind: ErrorKind::Timeout.as_str(),
             message: format!("{step} did not finish within {} ms", after.as_millis()),
             code: None,
-            data: Value::Null,
+            data: None,
             outcome_unknown,
+        }
+    }
+}
+
+impl Failure {
+    /// The server's answer does not have the shape of the protocol.
+    pub(crate) fn peer_misbehaved(message: String) -> Self {
+        Self {
+            kind: ErrorKind::PeerMisbehaved.as_str(),
+            message,
+            code: None,
+            data: None,
+            outcome_unknown: false,
         }
     }
 }
@@ -94,13 +107,13 @@ impl Output {
         outcome.is_ok()
     }
 
-    /// Prints the line of an event.
-    pub(crate) fn event(&self, name: &str, mut members: Value) {
-        members["event"] = json!(name);
-        self.print(&members);
+    /// Prints the line of a diagnostic.
+    pub(crate) fn diagnostic(&self, kind: &str, message: &str) {
+        self.print(&json!({ "event": "diagnostic", "kind": kind, "message": message }));
     }
 
-    fn print(&self, line: &impl Serialize) {
+    /// Prints one line.
+    pub(crate) fn print(&self, line: &impl Serialize) {
         let text = if self.json { serde_json::to_string(line) } else { serde_json::to_string_pretty(line) };
         let Ok(text) = text else { return };
         let _whole = self.lock.lock();

@@ -79,8 +79,9 @@ impl HttpLink {
     pub(crate) fn post_in_background(&self, driver: &Arc<Driver>, transmit: Transmit) {
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
+        let runtime = driver.runtime.clone();
         let driver = Arc::downgrade(driver);
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             let Ok(_place) = background.acquire().await else { return };
             let posted = match transmit.owner {
                 Some(call) => converse(&connection, transmit, &driver, call).await,

@@ -5,16 +5,18 @@
 //! the server go to handler tasks; everything else that must be sent goes to the background writer of the link.
 //!
 //! A call is driven by the task of its caller. Over HTTP that task drives its own exchange, from the POST to the last
-//! byte it needs; over a line connection it writes its request and waits, and the one reading task wakes it.
+//! byte it needs; over a shared channel it writes its request and waits, and the one reading task wakes it.
 
+mod background;
+mod channel;
 mod http;
-mod line;
 mod open_call;
 mod questions;
 mod slot;
 mod subscribing;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
@@ -26,17 +28,20 @@ use mcp_proto::{
     TransmitKind,
 };
 use mcp_transport::Received;
-use mcp_transport::stdio::LineReceiver;
-use tokio::sync::{Notify, broadcast};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::elicitation::ErasedHandler;
 use crate::error::Error;
 use crate::event::ClientEvent;
+use crate::event_queue::{EventQueue, Listener};
 use crate::sampling::ErasedSampling;
 
+pub(crate) use background::MAX_BACKGROUND_NOTICES;
+pub(crate) use channel::{ChannelLink, Receiver, Sender};
 pub(crate) use http::HttpLink;
-pub(crate) use line::LineLink;
+
 use open_call::OpenCall;
 use slot::{Slot, Step};
 
@@ -47,7 +52,7 @@ pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 #[derive(Debug)]
 pub(crate) enum Link {
     Http(HttpLink),
-    Line(LineLink),
+    Channel(ChannelLink),
 }
 
 /// One connection: core, link, listeners.
@@ -55,6 +60,8 @@ pub(crate) struct Driver {
     state: Mutex<State>,
     link: Link,
     listeners: Listeners,
+    /// Where tasks are started: a call may be dropped outside of the runtime, and must tell the server all the same.
+    runtime: Handle,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Notify,
     /// What the application connected to, for handlers.
@@ -74,13 +81,18 @@ pub(crate) struct Handlers {
 pub(crate) struct Listeners {
     handlers: Handlers,
     on_event: Option<EventFn>,
-    events: broadcast::Sender<ClientEvent>,
+    events: Arc<EventQueue>,
 }
 
 impl Listeners {
-    pub(crate) fn new(handlers: Handlers, on_event: Option<EventFn>, event_capacity: usize) -> Self {
-        let (events, _) = broadcast::channel(event_capacity.max(1));
+    pub(crate) fn new(handlers: Handlers, on_event: Option<EventFn>, events: Arc<EventQueue>) -> Self {
         Self { handlers, on_event, events }
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        self.events.end();
     }
 }
 
@@ -107,23 +119,31 @@ struct Outbox {
 impl Driver {
     pub(crate) fn new(core: Connection, link: Link, server: String, listeners: Listeners) -> Arc<Self> {
         let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
-        Arc::new(Self { state: Mutex::new(state), link, listeners, renewals: Notify::new(), server })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            link,
+            listeners,
+            runtime: Handle::current(),
+            renewals: Notify::new(),
+            server,
+        })
     }
 
     pub(crate) fn link(&self) -> &Link {
         &self.link
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<ClientEvent> {
-        self.listeners.events.subscribe()
+    pub(crate) fn listen(&self) -> Listener {
+        self.listeners.events.listen()
     }
 
     pub(crate) fn emit(&self, event: ClientEvent) {
         if let Some(listener) = &self.listeners.on_event {
-            listener(event.clone());
+            let event = event.clone();
+            // One that panics must not end the task that reads the connection. The panic hook has reported it.
+            let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
         }
-        // No listener is no fault.
-        let _ = self.listeners.events.send(event);
+        self.listeners.events.push(event);
     }
 
     /// A copy of what the server said about itself.
@@ -179,21 +199,31 @@ impl Driver {
     fn send_in_background(self: &Arc<Self>, transmit: Transmit) {
         match &self.link {
             Link::Http(link) => link.post_in_background(self, transmit),
-            Link::Line(link) => link.send_in_background(transmit),
+            Link::Channel(link) => link.send_in_background(transmit),
         }
     }
 
     /// Waits until the background writer has room, so that a peer that makes us answer faster than it reads is read
-    /// more slowly instead of filling our memory.
+    /// more slowly instead of filling our memory. Between two messages it also lets other tasks and the timers have their
+    /// turn: one read can bring thousands of messages, and handling them waits for nothing else.
     pub(crate) async fn background_room(&self) {
+        tokio::task::coop::consume_budget().await;
         match &self.link {
             Link::Http(link) => link.background_room().await,
-            Link::Line(link) => link.background_room().await,
+            Link::Channel(link) => link.background_room().await,
         }
     }
 
-    pub(crate) fn spawn_line_reader(self: &Arc<Self>, receiver: LineReceiver) -> AbortHandle {
-        line::spawn_reader(self, receiver)
+    /// Whether the application may send notices: a peer that does not read them must not fill our memory.
+    pub(crate) fn takes_notices(&self) -> bool {
+        match &self.link {
+            Link::Http(_) => true,
+            Link::Channel(link) => link.takes_notices(),
+        }
+    }
+
+    pub(crate) fn spawn_channel_reader(self: &Arc<Self>, receiver: Receiver) -> AbortHandle {
+        channel::spawn_reader(self, receiver)
     }
 
     /// Reads the standing stream of the session, where the transport has such a thing.
@@ -202,7 +232,7 @@ impl Driver {
             Link::Http(link) if self.lock().core.has_standing_stream() => {
                 Some(http::spawn_stream_reader(self, link).await)
             }
-            Link::Http(_) | Link::Line(_) => None,
+            Link::Http(_) | Link::Channel(_) => None,
         }
     }
 
@@ -247,10 +277,23 @@ impl Driver {
 
     /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.
     pub(crate) async fn handshake(self: Arc<Self>) -> Result<ServerFacts, Error> {
+        let begun = now();
         let call = self.open(Connection::start)?;
+        let deadline = self.lock().core.handshake_deadline();
         let (_, left) = self.drive(call, None).await?;
         for transmit in left {
-            self.deliver(transmit).await?;
+            let delivering = self.deliver(transmit);
+            match deadline {
+                // A server that has answered and then reads no further must not hold up the connect for ever.
+                Some(at) => match tokio::time::timeout_at(at.into(), delivering).await {
+                    Ok(delivered) => delivered?,
+                    Err(_) => {
+                        let after = at.saturating_duration_since(begun);
+                        return Err(Error::call(CallError::Timeout { after, dispatched: true }));
+                    }
+                },
+                None => delivering.await?,
+            }
         }
         self.server_facts().ok_or_else(|| self.closed_error(false))
     }
@@ -259,7 +302,7 @@ impl Driver {
     async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), Error> {
         match &self.link {
             Link::Http(link) => link.deliver(transmit).await?,
-            Link::Line(link) => link.deliver(transmit).await?,
+            Link::Channel(link) => link.deliver(transmit).await?,
         }
         self.with(|core, now| core.handle_initialized_delivered(now));
         Ok(())
@@ -314,7 +357,7 @@ impl Driver {
                 }
                 Step::Send(transmit) => match &self.link {
                     Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
-                    Link::Line(link) => link.send(&call, transmit).await?,
+                    Link::Channel(link) => link.send(&call, transmit).await?,
                 },
                 Step::Ended(Ok(raw)) => return Ok((raw, call.left())),
                 Step::Ended(Err(CallError::Closed { dispatched })) => {

@@ -83,7 +83,11 @@ impl OpenCall {
         match timer.as_mut().as_pin_mut() {
             Some(sleep) if sleep.deadline() == deadline => {}
             Some(sleep) => sleep.reset(deadline),
-            None => timer.set(Some(tokio::time::sleep_until(deadline))),
+            None => {
+                // The timer of the connection's runtime, so that a call can be awaited anywhere.
+                let _runtime = self.driver.runtime.enter();
+                timer.set(Some(tokio::time::sleep_until(deadline)));
+            }
         }
         match timer.as_pin_mut() {
             Some(sleep) => {

@@ -26,7 +26,7 @@ impl Driver {
         };
         // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
         let deadline = self.lock().core.server_request_deadline(question.id);
-        let task = tokio::spawn(async move {
+        let task = self.runtime.spawn(async move {
             let answer = match deadline {
                 Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
                 None => Some(answer.await),
@@ -95,11 +95,12 @@ impl AnswerGuard {
 
 impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        self.driver.lock().handlers.remove(&self.request);
         if let Some(answer) = self.fallback.take() {
             // A question that was withdrawn meanwhile is stale: nobody waits for the answer, and none is sent.
             let _ = self.driver.with(|core, now| core.answer(now, self.request, answer));
         }
+        // After the answer: while the question is open, whoever started this task may still put its handle in.
+        self.driver.lock().handlers.remove(&self.request);
     }
 }
 

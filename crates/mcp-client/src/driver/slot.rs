@@ -12,11 +12,15 @@ use tokio::sync::oneshot;
 /// is a statement about now, and the newest says most.
 const MAX_WAITING_PROGRESS: usize = 64;
 
+/// Bytes of text in them. The newest is kept whatever its size.
+const MAX_WAITING_PROGRESS_BYTES: usize = 64 * 1024;
+
 /// What waits for the task of one call.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) transmits: VecDeque<Transmit>,
     progress: VecDeque<ProgressNotificationParams>,
+    progress_bytes: usize,
     /// Told what the server grants to a subscription.
     granted: Option<oneshot::Sender<SubscriptionFilter>>,
     outcome: Option<Result<RawJson, CallError>>,
@@ -53,10 +57,13 @@ impl Slot {
     }
 
     pub(crate) fn push_progress(&mut self, progress: ProgressNotificationParams) -> Option<Waker> {
-        if self.progress.len() >= MAX_WAITING_PROGRESS {
-            self.progress.pop_front();
-        }
+        self.progress_bytes += text_bytes(&progress);
         self.progress.push_back(progress);
+        while self.progress.len() > MAX_WAITING_PROGRESS
+            || (self.progress.len() > 1 && self.progress_bytes > MAX_WAITING_PROGRESS_BYTES)
+        {
+            self.pop_progress();
+        }
         self.waker.take()
     }
 
@@ -67,7 +74,7 @@ impl Slot {
 
     /// The next step: what came before the end is seen before the end, and a call that is over sends nothing more.
     pub(crate) fn next(&mut self) -> Option<Step> {
-        if let Some(progress) = self.progress.pop_front() {
+        if let Some(progress) = self.pop_progress() {
             return Some(Step::Progress(progress));
         }
         if let Some(outcome) = self.outcome.take() {
@@ -82,7 +89,9 @@ impl Slot {
     }
 
     pub(crate) fn pop_progress(&mut self) -> Option<ProgressNotificationParams> {
-        self.progress.pop_front()
+        let progress = self.progress.pop_front()?;
+        self.progress_bytes = self.progress_bytes.saturating_sub(text_bytes(&progress));
+        Some(progress)
     }
 
     /// Asks to be woken when there is a next step.
@@ -91,5 +100,34 @@ impl Slot {
             Some(old) => old.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
+    }
+}
+
+fn text_bytes(progress: &ProgressNotificationParams) -> usize {
+    progress.message.as_ref().map_or(0, String::len)
+        + progress.meta.as_ref().map_or(0, |meta| meta.get().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(message_bytes: usize) -> Vec<f64> {
+        let mut slot = Slot::default();
+        for at in 0..1000 {
+            let mut progress = ProgressNotificationParams::new(1, f64::from(at));
+            progress.message = Some("m".repeat(message_bytes));
+            slot.push_progress(progress);
+        }
+        let kept = std::iter::from_fn(|| slot.pop_progress()).map(|progress| progress.progress).collect();
+        assert_eq!(slot.progress_bytes, 0);
+        kept
+    }
+
+    #[test]
+    fn a_call_that_is_not_polled_keeps_the_newest_progress_within_count_and_bytes() {
+        assert_eq!(kept(0), (936..1000).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(kept(16 * 1024), [996.0, 997.0, 998.0, 999.0]);
+        assert_eq!(kept(1024 * 1024), [999.0]);
     }
 }

@@ -36,9 +36,10 @@ impl Driver {
     ) -> Result<Standing, Error> {
         let (end, mut ended) = oneshot::channel();
         let (call, mut granted) = self.listen_for(&wanted, &options)?;
+        let runtime = self.runtime.clone();
         let keeper = Keeper { driver: self, wanted, options };
         // The task owns the call: aborting it ends the subscription.
-        let task = tokio::spawn(async move { drop(end.send(keeper.keep(call).await)) }).abort_handle();
+        let task = runtime.spawn(async move { drop(end.send(keeper.keep(call).await)) }).abort_handle();
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
         let granted = tokio::select! {
             biased;

@@ -21,6 +21,9 @@ use crate::event::ClientEvent;
 /// How many pages are followed at most, unless [`List::max_pages`] says otherwise.
 const MAX_PAGES: usize = 1000;
 
+/// How many bytes of pages are followed at most, unless [`List::max_bytes`] says otherwise.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
 /// A list of the server that has not been asked for yet.
 ///
 /// Await it for the first page alone, or take [`all`](Self::all) of it, or go through its [`pages`](Self::pages).
@@ -30,6 +33,7 @@ pub struct List<R> {
     first: R,
     timeout: Option<Duration>,
     max_pages: usize,
+    max_bytes: usize,
 }
 
 impl<R> List<R>
@@ -38,7 +42,7 @@ where
     R::Result: ListedItem + Send + 'static,
 {
     pub(crate) fn new(client: &Client, first: R) -> Self {
-        Self { client: client.clone(), first, timeout: None, max_pages: MAX_PAGES }
+        Self { client: client.clone(), first, timeout: None, max_pages: MAX_PAGES, max_bytes: MAX_BYTES }
     }
 
     /// How long to wait for each page, instead of the client's `request_timeout`.
@@ -53,14 +57,21 @@ where
         self
     }
 
+    /// How many bytes of pages to read at most. Default 64 MiB, four messages of the greatest default size. The page that
+    /// exceeds it is kept and is the last, and a diagnostic says so.
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
     /// The pages one by one, each fetched when it is asked for.
     pub fn pages(self) -> Pages<R> {
-        Pages { list: self, cursor: Next::First, seen: HashSet::new(), read: 0 }
+        Pages { list: self, cursor: Next::First, seen: HashSet::new(), read: 0, bytes: 0 }
     }
 
     /// The items of all pages.
     ///
-    /// A server that repeats a cursor or never ends is stopped: what was read is returned, and a diagnostic says so.
+    /// A server that repeats a cursor, never ends or gives too much is stopped: what was read is returned, and a diagnostic says so.
     /// An item that cannot be read is left out and reported as a diagnostic.
     ///
     /// # Errors
@@ -107,6 +118,7 @@ impl<R> fmt::Debug for List<R> {
         f.debug_struct("List")
             .field("timeout", &self.timeout)
             .field("max_pages", &self.max_pages)
+            .field("max_bytes", &self.max_bytes)
             .finish_non_exhaustive()
     }
 }
@@ -118,6 +130,7 @@ pub struct Pages<R> {
     /// Cursors followed so far, to notice one that comes again.
     seen: HashSet<String>,
     read: usize,
+    bytes: usize,
 }
 
 enum Next {
@@ -157,6 +170,7 @@ where
         }
         let raw = call.await?;
         self.read += 1;
+        self.bytes = self.bytes.saturating_add(raw.as_str().len());
         self.cursor = self.follow(&raw)?;
         Ok(Some(raw))
     }
@@ -171,6 +185,14 @@ where
         }
         let page: Cursor = raw.parse().map_err(|source| Error::unreadable_result(R::METHOD, source))?;
         let Some(cursor) = page.next_cursor else { return Ok(Next::Done) };
+        let limit = self.list.max_bytes;
+        if self.bytes > limit {
+            self.diagnose(
+                DiagnosticKind::TooManyPages,
+                format!("the pages of {} are longer than {limit} bytes", R::METHOD),
+            );
+            return Ok(Next::Done);
+        }
         if !self.seen.insert(cursor.clone()) {
             self.diagnose(
                 DiagnosticKind::RepeatedCursor,

@@ -14,10 +14,10 @@ use super::{Call, List};
 use crate::client::Client;
 
 impl<T> Call<T> {
-    /// Leaves the result as raw JSON, with every member the server sent.
+    /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
         let Self { client, method, params, options, on_progress, .. } = self;
-        Call { client, method, params, options, on_progress, decode: |_, raw| Ok(raw) }
+        Call { client, method, params, options, on_progress, decode: super::valid }
     }
 }
 

@@ -157,7 +157,7 @@ impl Client {
             Ok(_) => (Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), None),
             Err(_) => (Err(Error::misuse(mcp_proto::Misuse::Unserializable)), None),
         };
-        let mut call = self.call_with(method.into(), params, |_, raw| Ok(raw));
+        let mut call = self.call_with(method.into(), params, valid);
         match meta {
             Some(Value::Object(meta)) => call.options.meta = Some(meta),
             Some(_) => call.params = Err(Error::misused("_meta must be a JSON object")),
@@ -185,6 +185,14 @@ impl Client {
 
 fn decode<T: serde::de::DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
     raw.parse().map_err(|source| Error::unreadable_result(method, source))
+}
+
+/// The decoder of envelopes has only bracketed a result; what is handed on must be JSON throughout.
+fn valid(method: &str, raw: RawJson) -> Result<RawJson, Error> {
+    match raw.as_raw_ref().validate() {
+        Ok(()) => Ok(raw),
+        Err(source) => Err(Error::unreadable_result(method, source)),
+    }
 }
 
 fn unserializable(_: mcp_jsonrpc::ParseError) -> Error {

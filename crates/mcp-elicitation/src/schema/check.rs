@@ -109,7 +109,10 @@ impl StringField {
     fn check(&self, text: &str, sink: &mut Sink<'_>) {
         let chars = length(text.chars().count());
         if let Some(min) = self.min_length.filter(|min| chars < *min) {
-            sink.push(Rule::MinLength, format!("{chars} characters are fewer than the minimum of {min}"));
+            sink.push(
+                Rule::MinLength,
+                format!("a length of {chars} is below the minimum of {min} characters"),
+            );
         }
         if let Some(max) = self.max_length.filter(|max| chars > *max) {
             sink.push(Rule::MaxLength, format!("{chars} characters exceed the maximum of {max}"));
@@ -167,7 +170,7 @@ impl MultiSelectField {
     fn check(&self, items: &[Value], sink: &mut Sink<'_>) {
         let count = length(items.len());
         if let Some(min) = self.min_items.filter(|min| count < *min) {
-            sink.push(Rule::MinItems, format!("{count} items are fewer than the minimum of {min}"));
+            sink.push(Rule::MinItems, format!("a choice of {count} is below the minimum of {min} items"));
         }
         if let Some(max) = self.max_items.filter(|max| count > *max) {
             sink.push(Rule::MaxItems, format!("{count} items exceed the maximum of {max}"));

@@ -70,15 +70,18 @@ fn a_call_answered_in_a_forbidden_batch_ends_at_once() {
     let (first, first_id) = session.call();
     let (other, _) = session.call();
     let (second, second_id) = session.call();
+    let (malformed, malformed_id) = session.call();
     session.peer_json(&json!([
         {"jsonrpc": "2.0", "id": first_id, "result": {}},
         {"jsonrpc": "2.0", "id": first_id, "result": {}},
         {"jsonrpc": "2.0", "id": second_id, "error": {"code": 1, "message": "x"}},
         {"jsonrpc": "2.0", "error": {"code": 1, "message": "x"}},
+        {"jsonrpc": "2.0", "id": malformed_id, "error": "x"},
+        {"id": 3, "msg": "a line of a log"},
     ]));
     let events = session.events();
-    assert_eq!(events.len(), 3, "{events:?}");
-    for (event, expected) in events[1..].iter().zip([first, second]) {
+    assert_eq!(events.len(), 4, "{events:?}");
+    for (event, expected) in events[1..].iter().zip([first, second, malformed]) {
         let Event::CallEnded { call, outcome: Err(error @ CallError::InvalidResult { .. }) } = event else {
             panic!("{event:?}")
         };

@@ -140,6 +140,30 @@ fn an_error_without_id_ends_the_call_of_its_exchange_and_no_other() {
     assert!(session.core.is_open(first));
 }
 
+/// field:FR-101: an id that a gateway turned into text answers the call on whose own exchange it comes, and no other.
+#[test]
+fn an_id_as_text_answers_on_the_exchange_of_its_call_alone() {
+    let result = |id: &Value| format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{}}}}"#);
+    let error = |id: &Value| format!(r#"{{"jsonrpc":"2.0","id":"{id}","error":{{"code":1,"message":"m"}}}}"#);
+    let mut session = Session::ready();
+    let (first, first_id) = session.call();
+    let (second, second_id) = session.call();
+    session.peer(&result(&first_id));
+    session.peer_on(Origin::Exchange(second), &result(&first_id));
+    assert_eq!(session.diagnostics(), [DiagnosticKind::UnknownResponse; 2]);
+    session.peer_on(Origin::Exchange(first), &result(&first_id));
+    session.peer_on(Origin::Exchange(second), &error(&second_id));
+    let events = session.events();
+    let ended: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::CallEnded { call, outcome } => Some((*call, outcome.is_ok())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended, [(first, true), (second, false)]);
+}
+
 /// The limit on calls: below, at, above, and below again.
 #[test]
 fn too_many_calls_are_refused_and_room_comes_back() {

@@ -41,6 +41,24 @@ fn an_invalid_answer_fails_the_call_that_it_names() {
     check(&format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{}1{}}}"#, "[".repeat(500), "]".repeat(500)));
 }
 
+/// What is handed on unread is JSON throughout, because it may end up inside of other JSON.
+#[test]
+fn raw_pieces_of_messages_are_valid_before_they_are_passed_on() {
+    let mut session = Session::ready();
+    session.peer(r#"{"jsonrpc":"2.0","method":"vendor/note","params":{nonsense}}"#);
+    assert_eq!(session.diagnostics(), [DiagnosticKind::MalformedNotification]);
+    let (call, id) = session.call();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"m","data":{{nonsense}}}}}}"#
+    ));
+    let events = session.events();
+    assert!(matches!(&events[0], Event::Diagnostic(oddity) if oddity.kind == DiagnosticKind::InvalidMessage));
+    let Event::CallEnded { call: ended, outcome: Err(CallError::Rpc(error)) } = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((*ended, error.code.get(), error.data.as_ref()), (call, 1, None));
+}
+
 /// seed:E18: the ids of the server's own requests are its own, also when it writes them badly.
 #[test]
 fn an_invalid_request_of_the_server_fails_no_call_of_ours() {

@@ -118,8 +118,15 @@ fn a_refusal_without_a_revision_to_try_is_the_outcome() {
         let call = session.initialize();
         session.sent.clear();
         session.peer(&refusal("1", code, data));
-        let CallError::Rpc(error) = session.failure(call) else { panic!("an error object") };
-        assert_eq!((error.code.get(), error.message.as_str()), (code, "no"));
+        // Data that is no JSON is reported, and is no revision either.
+        let oddities = usize::from(data.contains("[nul]"));
+        let events = session.events();
+        assert_eq!(events.len(), 1 + oddities, "{data}");
+        let Some(Event::CallEnded { call: ended, outcome: Err(CallError::Rpc(error)) }) = events.last()
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!((*ended, error.code.get(), error.message.as_str()), (call, code, "no"));
         assert!(session.core.is_closed() && session.sent().is_empty(), "{code} {data}");
     };
     check(-32602, "null");

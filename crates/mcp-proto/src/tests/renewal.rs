@@ -84,6 +84,22 @@ fn one_handshake_serves_all_who_met_the_loss_and_each_is_sent_again_once() {
     assert!(session.core.is_open(two) && session.core.is_ready());
 }
 
+/// A refusal by the old session that arrives after the new one is open costs no further handshake.
+#[test]
+fn a_late_refusal_only_sends_the_call_again() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one));
+    let handshake = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-11-25","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    delivered(&mut session);
+    sent(&mut session);
+    assert!(lose(&mut session, two));
+    assert_eq!(sent(&mut session), [("tools/call two".to_owned(), Some(two))]);
+    assert!(session.core.is_ready() && !lose(&mut session, two));
+}
+
 /// protocol:H-14: whoever carried the handshake may go; another one who waits takes it over.
 #[test]
 fn the_handshake_outlives_the_call_that_began_it() {

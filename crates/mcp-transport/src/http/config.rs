@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_jsonrpc::DecodeLimits;
 
 use super::core::address::AddressPolicy;
+use super::core::proxy::Rules;
 use super::credentials::Provider;
 
 const KIB: usize = 1024;
@@ -146,7 +147,29 @@ pub(crate) struct Config {
     pub(crate) timeouts: HttpTimeouts,
     pub(crate) addresses: AddressPolicy,
     pub(crate) credentials: Provider,
+    pub(crate) proxies: Rules,
+    /// Present where HTTP/2 may be spoken.
+    #[cfg(feature = "http2")]
+    pub(crate) http2: Option<super::http2::Http2Options>,
+    /// Connected to in place of the host's addresses.
+    #[cfg(unix)]
+    pub(crate) unix_socket: Option<std::path::PathBuf>,
     /// Present for `https` servers.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<super::tls::Tls>,
+}
+
+#[cfg(feature = "tls")]
+impl Config {
+    /// Whether the application chose HTTP/2, if the server will.
+    #[cfg(feature = "http2")]
+    pub(crate) fn may_speak_http2(&self) -> bool {
+        self.http2.is_some()
+    }
+
+    #[cfg(not(feature = "http2"))]
+    #[expect(clippy::unused_self, reason = "the same call with the feature asks the options")]
+    pub(crate) fn may_speak_http2(&self) -> bool {
+        false
+    }
 }

@@ -15,9 +15,13 @@ mod core;
 mod credentials;
 mod event_stream;
 mod exchange;
+mod fetch;
+#[cfg(feature = "http2")]
+mod http2;
 mod io;
 mod line;
 mod post;
+mod proxy;
 mod server;
 mod sse_channel;
 #[cfg(feature = "tls")]
@@ -29,7 +33,11 @@ pub use self::core::address::{AddressClass, AddressPolicy};
 pub use self::credentials::{Credentials, CredentialsFuture, Refused};
 pub use self::event_stream::EventStream;
 pub use self::exchange::Exchange;
+pub use self::fetch::{Document, FetchLimits, Fetcher};
+#[cfg(feature = "http2")]
+pub use self::http2::Http2Options;
 pub use self::post::{Post, PostKind, RequestHead};
+pub use self::proxy::Proxy;
 pub use self::server::HttpServer;
 pub use self::sse_channel::{SseReceiver, SseSender};
 #[cfg(feature = "tls")]

@@ -11,7 +11,11 @@ use super::core::headers::{ApplicationHeaders, Templates};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::credentials::{Credentials, Provider, TokenCallback};
+use super::fetch::Fetcher;
+#[cfg(feature = "http2")]
+use super::http2::Http2Options;
 use super::io::pool::Pool;
+use super::proxy::Proxy;
 #[cfg(feature = "tls")]
 use super::tls::TlsOptions;
 use crate::Error;
@@ -96,12 +100,52 @@ impl HttpServer {
         Ok(self)
     }
 
+    /// Connects to a Unix-domain socket in place of the host's addresses. The URL still gives the path and the `Host` header, and
+    /// for `https` the name to verify.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn unix_socket(mut self, path: impl Into<std::path::PathBuf>) -> Self {
+        Arc::make_mut(&mut self.config).unix_socket = Some(path.into());
+        self
+    }
+
+    /// Reaches the server through an HTTP proxy. Without it no proxy is used, whatever the environment says; a
+    /// [`unix_socket`](Self::unix_socket) is never reached through one.
+    ///
+    /// A proxy resolves names itself. So with a policy for [`addresses`](Self::addresses) other than `AllowAll` the name of
+    /// an `https` server is resolved and judged here and the proxy is asked for the address; an `http` server is
+    /// refused then.
+    #[must_use]
+    pub fn proxy(mut self, proxy: Proxy) -> Self {
+        Arc::make_mut(&mut self.config).proxies = proxy.into_rules();
+        self
+    }
+
+    /// Speaks HTTP/2 where the server offers it in the TLS handshake (ALPN), or without asking if the options say so. Without
+    /// it HTTP/1.1 is spoken.
+    #[cfg(feature = "http2")]
+    #[must_use]
+    pub fn http2(mut self, options: Http2Options) -> Self {
+        Arc::make_mut(&mut self.config).http2 = Some(options);
+        self
+    }
+
     /// Holds the addresses that the host name resolves to to a policy: for a URL that came from a server. The default
     /// allows all, since the URL is the user's choice. Where none is allowed, requests fail with kind `Connect`.
     #[must_use]
     pub fn addresses(mut self, policy: AddressPolicy) -> Self {
         Arc::make_mut(&mut self.config).addresses = policy;
         self
+    }
+
+    /// A client for documents that this server names, with the TLS options and proxies of this server but none of its
+    /// headers, credentials or limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Fetcher::new`].
+    pub fn fetcher(&self, policy: AddressPolicy) -> Result<Fetcher, Error> {
+        Fetcher::like(&self.config, policy)
     }
 
     /// Replaces the limits.
@@ -127,9 +171,9 @@ impl HttpServer {
     /// A connection to the server: its pool, its session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
-        let Config { limits, timeouts, .. } = &*self.config;
+        let Config { limits, .. } = &*self.config;
         HttpConnection::new(Shared {
-            pool: Pool::new(limits.max_idle_connections, timeouts.pool_idle, timeouts.linger),
+            pool: Pool::new(&self.config),
             decode_limits: limits.decode_limits(),
             target: self.target.clone(),
             templates: Templates::new(&self.headers),

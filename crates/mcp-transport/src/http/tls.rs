@@ -6,11 +6,24 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+#[cfg(feature = "platform-verifier")]
+use rustls_platform_verifier::Verifier;
 
 use crate::{Error, ErrorKind};
+
+/// Whom else than the added roots to trust.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Base {
+    AddedRootsOnly,
+    #[cfg(feature = "platform-verifier")]
+    Platform,
+    #[default]
+    PublicRoots,
+}
 
 /// How to reach `https` servers: TLS 1.2 and 1.3, the public roots of the web, and what is added here.
 ///
@@ -18,7 +31,8 @@ use crate::{Error, ErrorKind};
 #[derive(Default)]
 pub struct TlsOptions {
     roots: Vec<CertificateDer<'static>>,
-    without_public_roots: bool,
+    base: Base,
+    provider: Option<Arc<CryptoProvider>>,
     client: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
 }
 
@@ -42,7 +56,26 @@ impl TlsOptions {
     /// Trusts only the roots that were added, not the public ones.
     #[must_use]
     pub fn only_added_roots(mut self) -> Self {
-        self.without_public_roots = true;
+        self.base = Base::AddedRootsOnly;
+        self
+    }
+
+    /// Has the operating system decide in place of the public roots: its own store of authorities, and on some systems its own
+    /// verifier with the policies of an administrator. Added roots count as well.
+    #[cfg(feature = "platform-verifier")]
+    #[must_use]
+    pub fn platform_verifier(mut self) -> Self {
+        self.base = Base::Platform;
+        self
+    }
+
+    /// Replaces the implementation of cryptography, which is ring by default, with its cipher suites and key exchanges: another
+    /// one of rustls, say a validated one. It must support TLS 1.2 or 1.3.
+    ///
+    /// The type belongs to rustls 0.23, so a new major version of rustls is one of this crate.
+    #[must_use]
+    pub fn crypto_provider(mut self, provider: Arc<CryptoProvider>) -> Self {
+        self.provider = Some(provider);
         self
     }
 
@@ -60,28 +93,42 @@ impl TlsOptions {
     }
 
     pub(crate) fn build(self) -> Result<Tls, Error> {
-        let mut roots = RootCertStore::empty();
-        if !self.without_public_roots {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        }
-        for root in self.roots {
-            roots
-                .add(root)
-                .map_err(|error| misuse("an added root is no certificate authority").with_source(error))?;
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
+        let provider = self.provider.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| misuse("no tls version is usable").with_source(error))?
-            .with_root_certificates(roots);
+            .map_err(|error| misuse("no tls version is usable").with_source(error))?;
+        let builder = match self.base {
+            #[cfg(feature = "platform-verifier")]
+            Base::Platform => {
+                let verifier = Verifier::new_with_extra_roots(self.roots, provider).map_err(|error| {
+                    misuse("the verifier of the platform cannot be used").with_source(error)
+                })?;
+                // Named so by rustls because a verifier can be anything; this one is the platform's.
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
+            base => {
+                let mut roots = RootCertStore::empty();
+                if base == Base::PublicRoots {
+                    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+                }
+                for root in self.roots {
+                    roots.add(root).map_err(|error| {
+                        misuse("an added root is no certificate authority").with_source(error)
+                    })?;
+                }
+                builder.with_root_certificates(roots)
+            }
+        };
         let mut config = match self.client {
             None => builder.with_no_client_auth(),
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
                 misuse("the client certificate and its key do not fit").with_source(error)
             })?,
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls(Arc::new(config)))
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let with_http2 = Arc::new(config.clone());
+        config.alpn_protocols.remove(0);
+        Ok(Tls { with_http1: Arc::new(config), with_http2 })
     }
 }
 
@@ -89,7 +136,7 @@ impl fmt::Debug for TlsOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsOptions")
             .field("added_roots", &self.roots.len())
-            .field("public_roots", &!self.without_public_roots)
+            .field("base", &self.base)
             .field("client_certificate", &self.client.is_some())
             .finish()
     }
@@ -97,11 +144,15 @@ impl fmt::Debug for TlsOptions {
 
 /// A finished configuration. Sessions are resumed by whoever shares it.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct Tls {
+    with_http1: Arc<ClientConfig>,
+    with_http2: Arc<ClientConfig>,
+}
 
 impl Tls {
-    pub(crate) fn config(&self) -> Arc<ClientConfig> {
-        Arc::clone(&self.0)
+    /// What is offered in the handshake: HTTP/1.1, and HTTP/2 before it if that may be spoken.
+    pub(crate) fn config(&self, offers_http2: bool) -> Arc<ClientConfig> {
+        Arc::clone(if offers_http2 { &self.with_http2 } else { &self.with_http1 })
     }
 }
 
@@ -132,7 +183,7 @@ mod tests {
         assert!(TlsOptions::new().build().is_ok());
         assert_eq!(
             format!("{:?}", TlsOptions::new()),
-            "TlsOptions { added_roots: 0, public_roots: true, client_certificate: false }"
+            "TlsOptions { added_roots: 0, base: PublicRoots, client_certificate: false }"
         );
     }
 

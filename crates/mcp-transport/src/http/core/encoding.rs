@@ -25,7 +25,7 @@ pub(crate) fn header_text(text: &str) -> Cow<'_, str> {
 }
 
 /// Standard base64 with padding (RFC 4648 section 4).
-fn push_base64(out: &mut String, bytes: &[u8]) {
+pub(crate) fn push_base64(out: &mut String, bytes: &[u8]) {
     for chunk in bytes.chunks(3) {
         let byte = |at: usize| chunk.get(at).copied().map_or(0, u32::from);
         let group = byte(0) << 16 | byte(1) << 8 | byte(2);

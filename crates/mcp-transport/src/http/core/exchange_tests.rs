@@ -29,7 +29,13 @@ impl Rig {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(SESSION_ID, HeaderValue::from_static("s"));
-        let head = Head { status: StatusCode::OK, headers: &headers, length: None, had_session: false };
+        let head = Head {
+            status: StatusCode::OK,
+            headers: &headers,
+            length: None,
+            had_session: false,
+            wall: std::time::SystemTime::UNIX_EPOCH,
+        };
         core.handle_head(now, head).unwrap();
         Self { core, slot: SessionSlot::default(), now }
     }
@@ -64,7 +70,13 @@ impl Rig {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         let status = StatusCode::from_u16(status).unwrap();
-        let head = Head { status, headers: &headers, length: None, had_session: true };
+        let head = Head {
+            status,
+            headers: &headers,
+            length: None,
+            had_session: true,
+            wall: std::time::SystemTime::UNIX_EPOCH,
+        };
         self.core.handle_reopened(self.now, 0.0, head)
     }
 
@@ -252,8 +264,13 @@ fn a_declared_length_above_the_cap_is_refused_at_the_head() {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for length in [16 * 1024 * 1024 + 1, u64::MAX] {
-        let head =
-            Head { status: StatusCode::OK, headers: &headers, length: Some(length), had_session: false };
+        let head = Head {
+            status: StatusCode::OK,
+            headers: &headers,
+            length: Some(length),
+            had_session: false,
+            wall: std::time::SystemTime::UNIX_EPOCH,
+        };
         assert_eq!(core.handle_head(Instant::now(), head).unwrap_err().kind(), ErrorKind::LimitExceeded);
     }
 }

@@ -1,6 +1,6 @@
 //! Every way an HTTP exchange goes wrong, turned into the crate's error in one place.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
@@ -8,7 +8,9 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_sse::ReconnectError;
 
 use super::headers::BadHeader;
+use super::http_date;
 use super::machine::Cause;
+use super::proxy::{BadProxy, ProxyServer};
 use super::redirect::RefusedRedirect;
 use super::session::BadSessionId;
 use super::target::BadTarget;
@@ -18,6 +20,10 @@ use crate::{Error, ErrorKind, Untrusted};
 /// How much of a body an error shows.
 const SHOWN_BYTES: usize = 256;
 
+/// The longest `Retry-After` that is passed on. A server that is away for longer is not waited for by a program, and no
+/// sum with a clock overflows.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(86_400);
+
 /// The refusal behind a status, with what its head says about the way on.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
@@ -26,13 +32,10 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
-        // The date form is left out: it would need a clock.
-        let seconds = headers
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.trim().parse().ok());
-        Self { status, retry_after: seconds.map(Duration::from_secs) }
+    /// `now` is the time of day, which a date is counted from.
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Self {
+        let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Self { status, retry_after: text.and_then(|text| retry_after(text.trim(), now)) }
     }
 
     /// A gateway that gives up may stand before a server that went on.
@@ -99,6 +102,18 @@ impl Refusal {
     }
 }
 
+/// The wait that `Retry-After` asks for, in seconds or until a date; one that is over is none.
+fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let wait = if is_number {
+        // More digits than fit are more than the longest wait.
+        Duration::from_secs(text.parse().unwrap_or(u64::MAX))
+    } else {
+        http_date::parse(text)?.duration_since(now).unwrap_or_default()
+    };
+    Some(wait.min(MAX_RETRY_AFTER))
+}
+
 struct Shown<'a>(Option<&'a str>);
 
 impl std::fmt::Display for Shown<'_> {
@@ -136,6 +151,20 @@ pub(crate) fn no_credentials(cause: Cause) -> Error {
 
 pub(crate) fn bad_target(bad: BadTarget) -> Error {
     Error::new(ErrorKind::Misuse, bad.to_string())
+}
+
+pub(crate) fn bad_proxy(bad: BadProxy) -> Error {
+    Error::new(ErrorKind::Misuse, bad.to_string())
+}
+
+/// The proxy refused, in place of the server: with a tunnel any status, else 407 only.
+pub(crate) fn proxy_refused(proxy: &ProxyServer, status: StatusCode) -> Error {
+    let text = match status {
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => "it wants other credentials",
+        _ => "no tunnel to the server",
+    };
+    let text = format!("the proxy {proxy} answered {}: {text}", show(status));
+    Error::new(ErrorKind::Proxy, text).with_status(status.as_u16())
 }
 
 pub(crate) fn bad_header(bad: &BadHeader) -> Error {
@@ -260,12 +289,26 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_in_seconds_is_kept() {
-        let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, HeaderValue::from_static(" 7 "));
-        let refusal = Refusal::of(StatusCode::TOO_MANY_REQUESTS, &headers);
-        assert_eq!(refusal.error(None).retry_after(), Some(Duration::from_secs(7)));
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("Wed, 21 Oct 2015 07:28:00 GMT"));
-        assert_eq!(Refusal::of(StatusCode::TOO_MANY_REQUESTS, &headers).retry_after, None);
+    fn retry_after_is_kept_within_a_day() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, expected) in [
+            (" 7 ", Some(7)),
+            ("0", Some(0)),
+            ("86401", Some(86_400)),
+            ("99999999999999999999999", Some(86_400)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("Sun, 06 Nov 1994 08:49:36 GMT", Some(0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400)),
+            ("-1", None),
+            ("+7", None),
+            ("1.5", None),
+            ("", None),
+            ("soon", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(text));
+            let refusal = Refusal::of(StatusCode::TOO_MANY_REQUESTS, &headers, now);
+            assert_eq!(refusal.error(None).retry_after(), expected.map(Duration::from_secs), "{text}");
+        }
     }
 }

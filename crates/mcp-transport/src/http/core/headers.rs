@@ -14,8 +14,8 @@
 use std::fmt;
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -87,7 +87,7 @@ impl fmt::Debug for ApplicationHeaders {
 /// Fields that frame the message, route it or name the session: an application that sets them would break the protocol
 /// by accident.
 fn is_protected(name: &HeaderName) -> bool {
-    const PROTECTED: [HeaderName; 18] = [
+    const PROTECTED: [HeaderName; 19] = [
         ACCEPT,
         ACCEPT_ENCODING,
         CONNECTION,
@@ -101,6 +101,7 @@ fn is_protected(name: &HeaderName) -> bool {
         METHOD,
         NAME,
         PROTOCOL_VERSION,
+        PROXY_AUTHORIZATION,
         PROXY_CONNECTION,
         SESSION_ID,
         TE,
@@ -184,6 +185,15 @@ impl Templates {
         set_session(&mut headers, Some(session));
         Ok(headers)
     }
+}
+
+/// A document that no server's own headers belong to.
+pub(crate) fn fetch() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, JSON);
+    headers.insert(ACCEPT_ENCODING, IDENTITY);
+    headers.insert(USER_AGENT, AGENT);
+    headers
 }
 
 /// Adds `Host`, which changes with a redirect only in theory: the origin stays the same.

@@ -52,7 +52,13 @@ impl Rig {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         let status = StatusCode::from_u16(status).unwrap();
-        let head = Head { status, headers: &headers, length: None, had_session: true };
+        let head = Head {
+            status,
+            headers: &headers,
+            length: None,
+            had_session: true,
+            wall: std::time::SystemTime::UNIX_EPOCH,
+        };
         self.core.handle_reopened(self.now, 0.0, head)
     }
 }

@@ -1,7 +1,7 @@
 //! What drives a state machine over a response needs to know of it.
 
 use std::error::Error as StdError;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -67,6 +67,8 @@ pub(crate) struct Head<'a> {
     pub(crate) length: Option<u64>,
     /// Whether the request carried a session id.
     pub(crate) had_session: bool,
+    /// The time of day when it came, for the dates in it.
+    pub(crate) wall: SystemTime,
 }
 
 impl Head<'_> {
@@ -80,7 +82,7 @@ impl Head<'_> {
     }
 
     pub(crate) fn refusal(&self) -> Refusal {
-        Refusal::of(self.status, self.headers)
+        Refusal::of(self.status, self.headers, self.wall)
     }
 
     pub(crate) fn content_type(&self) -> Option<&str> {

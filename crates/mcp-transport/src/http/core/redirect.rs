@@ -30,19 +30,31 @@ pub(crate) fn follow(
     hops: u32,
     limit: u32,
 ) -> Result<Target, RefusedRedirect> {
+    let target = within_origin(from, headers)?;
+    if !matches!(status.as_u16(), 307 | 308) {
+        return Err(RefusedRedirect::ChangesMethod { status: status.as_u16(), location: target.to_string() });
+    }
+    if hops >= limit { Err(RefusedRedirect::TooMany { limit }) } else { Ok(target) }
+}
+
+/// The same for a GET of a document, whose method no redirect changes.
+pub(crate) fn follow_get(
+    from: &Target,
+    headers: &HeaderMap,
+    hops: u32,
+    limit: u32,
+) -> Result<Target, RefusedRedirect> {
+    let target = within_origin(from, headers)?;
+    if hops >= limit { Err(RefusedRedirect::TooMany { limit }) } else { Ok(target) }
+}
+
+fn within_origin(from: &Target, headers: &HeaderMap) -> Result<Target, RefusedRedirect> {
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let url = location.and_then(|location| from.join(location)).ok_or(RefusedRedirect::NoLocation)?;
     if !from.is_same_origin(&url) {
         return Err(RefusedRedirect::CrossOrigin { origin: url.origin().ascii_serialization() });
     }
-    let target = Target::from_url(url).map_err(|_| RefusedRedirect::NoLocation)?;
-    if !matches!(status.as_u16(), 307 | 308) {
-        return Err(RefusedRedirect::ChangesMethod { status: status.as_u16(), location: target.to_string() });
-    }
-    if hops >= limit {
-        return Err(RefusedRedirect::TooMany { limit });
-    }
-    Ok(target)
+    Target::from_url(url).map_err(|_| RefusedRedirect::NoLocation)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::fmt;
 use http::{HeaderValue, Uri};
 use url::{Host, Url};
 
+use super::address::AddressClass;
+
 /// Where requests go: an absolute `http` or `https` URL without credentials.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -69,6 +71,27 @@ impl Target {
         self.url.port().unwrap_or(default)
     }
 
+    /// The whole URL, query included: for who asked for it, never for a message.
+    pub(crate) fn full(&self) -> String {
+        self.url.as_str().to_owned()
+    }
+
+    /// The whole URL as a request to a proxy names it (RFC 9112 section 3.2.2); `None` if it has no such form.
+    pub(crate) fn absolute(&self) -> Option<Uri> {
+        let path = self.path.path_and_query()?.as_str();
+        let authority = self.authority.to_str().ok()?;
+        Uri::builder().scheme(self.url.scheme()).authority(authority).path_and_query(path).build().ok()
+    }
+
+    /// `localhost`, a name below it, or a loopback address.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Domain(name) => is_localhost(name),
+            Host::Ipv4(ip) => AddressClass::of((*ip).into()) == AddressClass::Loopback,
+            Host::Ipv6(ip) => AddressClass::of((*ip).into()) == AddressClass::Loopback,
+        }
+    }
+
     pub(crate) fn path(&self) -> Uri {
         self.path.clone()
     }
@@ -86,6 +109,16 @@ impl Target {
     pub(crate) fn is_same_origin(&self, other: &Url) -> bool {
         self.url.origin() == other.origin()
     }
+}
+
+/// A name that RFC 6761 section 6.3 reserves for loopback.
+pub(crate) fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name
+            .len()
+            .checked_sub(".localhost".len())
+            .is_some_and(|at| name.get(at..).is_some_and(|suffix| suffix.eq_ignore_ascii_case(".localhost")))
 }
 
 /// Origin and path; a query may hold a token.
@@ -138,6 +171,17 @@ mod tests {
         check("http://h/mcp?token=secret#frag", "h", "/mcp?token=secret", "http://h/mcp");
         check("HTTP://EXAMPLE.com/MCP", "example.com", "/MCP", "http://example.com/MCP");
         check("http://h/a b/ü", "h", "/a%20b/%C3%BC", "http://h/a%20b/%C3%BC");
+    }
+
+    /// field:FR-060
+    #[test]
+    fn localhost_names_are_loopback() {
+        for name in ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.LocalHost"] {
+            assert!(is_localhost(name), "{name}");
+        }
+        for name in ["localhost.example", "notlocalhost", "local", ""] {
+            assert!(!is_localhost(name), "{name}");
+        }
     }
 
     #[test]

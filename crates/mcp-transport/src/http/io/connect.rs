@@ -10,10 +10,13 @@ use tokio::time;
 use url::Host;
 
 use super::stream::Stream;
+use super::tunnel::tunnel;
 use crate::http::config::Config;
+use crate::http::core::address::AddressPolicy;
 #[cfg(not(feature = "tls"))]
 use crate::http::core::fault;
-use crate::http::core::target::Target;
+use crate::http::core::proxy::ProxyServer;
+use crate::http::core::target::{Target, is_localhost};
 use crate::{Error, ErrorKind};
 
 /// Head start of an address over the next one (RFC 8305 section 8 recommends 250 ms).
@@ -22,34 +25,51 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// Addresses tried for one connection. A name can have thousands.
 const MAX_ADDRESSES: usize = 8;
 
-/// Connects to the target, TLS handshake included, within the connect deadline.
+/// The proxy that requests to the target go through.
+pub(crate) fn proxy_of<'a>(target: &Target, config: &'a Config) -> Option<&'a ProxyServer> {
+    #[cfg(unix)]
+    if config.unix_socket.is_some() {
+        return None;
+    }
+    config.proxies.choose(target)
+}
+
+/// Connects to the target, proxy and TLS handshake included, within the connect deadline.
 pub(crate) async fn connect(target: &Target, config: &Config) -> Result<Stream, Error> {
     let deadline = config.timeouts.connect;
-    match time::timeout(deadline, secured(target, config)).await {
+    let started = time::Instant::now();
+    let late = |kind, place: &dyn std::fmt::Display| {
+        Error::new(kind, format!("no connection to {place} within {} ms", deadline.as_millis()))
+    };
+    let proxy = proxy_of(target, config);
+    let opened = match proxy {
+        None => time::timeout(deadline, open(target, config))
+            .await
+            .unwrap_or_else(|_| Err(late(ErrorKind::Connect, &place(target)))),
+        Some(proxy) => time::timeout(deadline, through(proxy, target, config)).await.unwrap_or_else(|_| {
+            Err(late(ErrorKind::Proxy, &format_args!("{} through the proxy {proxy}", place(target))))
+        }),
+    };
+    let stream = opened?;
+    let left = deadline.saturating_sub(started.elapsed());
+    match time::timeout(left, secured(stream, target, config)).await {
         Ok(result) => result,
-        Err(_) => {
-            let text = format!("no connection to {} within {} ms", place(target), deadline.as_millis());
-            Err(Error::new(ErrorKind::Connect, text))
-        }
+        Err(_) => Err(late(ErrorKind::Connect, &place(target))),
     }
 }
 
 #[cfg(not(feature = "tls"))]
-async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
+async fn secured(stream: Stream, target: &Target, _: &Config) -> Result<Stream, Error> {
     // No URL gets here that needs more; a redirect stays within its origin.
-    if target.is_tls() {
-        return Err(fault::tls_missing());
-    }
-    open(target, config).await.map(Stream::Tcp)
+    if target.is_tls() { Err(fault::tls_missing()) } else { Ok(stream) }
 }
 
 #[cfg(feature = "tls")]
-async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
+async fn secured(stream: Stream, target: &Target, config: &Config) -> Result<Stream, Error> {
     use rustls::pki_types::ServerName;
 
-    let stream = open(target, config).await?;
     if !target.is_tls() {
-        return Ok(Stream::Tcp(stream));
+        return Ok(stream);
     }
     let name = match target.host() {
         Host::Domain(name) => ServerName::try_from(name.clone()).ok(),
@@ -59,7 +79,7 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     let (Some(tls), Some(name)) = (&config.tls, name) else {
         return Err(Error::new(ErrorKind::Misuse, format!("{} cannot be verified by name", place(target))));
     };
-    let connector = tokio_rustls::TlsConnector::from(tls.config());
+    let connector = tokio_rustls::TlsConnector::from(tls.config(config.may_speak_http2()));
     let stream = connector.connect(name, stream).await.map_err(|error| {
         let text = format!("the tls handshake with {} failed", place(target));
         Error::new(ErrorKind::Connect, text).with_source(error)
@@ -67,39 +87,91 @@ async fn secured(target: &Target, config: &Config) -> Result<Stream, Error> {
     Ok(Stream::Tls(Box::new(stream)))
 }
 
-async fn open(target: &Target, config: &Config) -> Result<TcpStream, Error> {
-    let mut addresses = addresses(target).await.map_err(|error| {
-        Error::new(ErrorKind::Connect, format!("the name of {} cannot be resolved", place(target)))
-            .with_source(error)
-    })?;
-    // What is judged here is what is connected to: the name is not looked up again.
-    addresses.retain(|address| config.addresses.allows(address.ip()));
-    if addresses.is_empty() {
-        let text = format!("{} leads to no address that the policy allows", place(target));
-        return Err(Error::new(ErrorKind::Connect, text));
+async fn open(target: &Target, config: &Config) -> Result<Stream, Error> {
+    #[cfg(unix)]
+    if let Some(path) = &config.unix_socket {
+        let stream = tokio::net::UnixStream::connect(path).await.map_err(|error| {
+            let text = format!("cannot connect to the socket {}", path.display());
+            Error::new(ErrorKind::Connect, text).with_source(error)
+        })?;
+        return Ok(Stream::Unix(stream));
     }
+    // What is judged here is what is connected to: the name is not looked up again.
+    let addresses = judged(target, config).await?;
     let stream = race(&addresses).await.map_err(|error| {
-        let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        let text = format!("cannot connect to {} (tried {})", place(target), tried.join(", "));
+        let text = format!("cannot connect to {} (tried {})", place(target), Tried(&addresses));
         Error::new(ErrorKind::Connect, text).with_source(error)
     })?;
+    Ok(tcp(stream))
+}
+
+/// Connects to the proxy; for `https` has it open a tunnel to the server.
+async fn through(proxy: &ProxyServer, target: &Target, config: &Config) -> Result<Stream, Error> {
+    // A proxy looks names up itself, and may see other addresses than this machine.
+    let authority = if config.addresses == AddressPolicy::AllowAll {
+        place(target)
+    } else if target.is_tls() {
+        judged(target, config).await?.first().map_or_else(|| place(target), ToString::to_string)
+    } else {
+        let text = format!("the addresses of {} cannot be judged behind the proxy {proxy}", place(target));
+        return Err(Error::new(ErrorKind::Connect, text));
+    };
+    // The user's own choice, so any address will do.
+    let addresses = addresses(proxy.host(), proxy.port()).await.map_err(|error| {
+        Error::new(ErrorKind::Proxy, format!("the name of the proxy {proxy} cannot be resolved"))
+            .with_source(error)
+    })?;
+    let stream = race(&addresses).await.map_err(|error| {
+        let text = format!("cannot connect to the proxy {proxy} (tried {})", Tried(&addresses));
+        Error::new(ErrorKind::Proxy, text).with_source(error)
+    })?;
+    let mut stream = tcp(stream);
+    if target.is_tls() {
+        tunnel(&mut stream, proxy, &authority, config.limits.max_head_bytes).await?;
+    }
+    Ok(stream)
+}
+
+fn tcp(stream: TcpStream) -> Stream {
     // A request is written at once; waiting for more bytes to send would only add delay. Not being able to switch that off
     // costs time, not correctness.
     let _ = stream.set_nodelay(true);
-    Ok(stream)
+    Stream::Tcp(stream)
 }
 
 fn place(target: &Target) -> String {
     format!("{}:{}", target.host(), target.port())
 }
 
-async fn addresses(target: &Target) -> io::Result<Vec<SocketAddr>> {
-    let port = target.port();
+struct Tried<'a>(&'a [SocketAddr]);
+
+impl std::fmt::Display for Tried<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&all.join(", "))
+    }
+}
+
+/// The addresses of the target that the policy allows, at least one.
+async fn judged(target: &Target, config: &Config) -> Result<Vec<SocketAddr>, Error> {
+    let mut addresses = addresses(target.host(), target.port()).await.map_err(|error| {
+        Error::new(ErrorKind::Connect, format!("the name of {} cannot be resolved", place(target)))
+            .with_source(error)
+    })?;
+    addresses.retain(|address| config.addresses.allows(address.ip()));
+    if addresses.is_empty() {
+        let text = format!("{} leads to no address that the policy allows", place(target));
+        return Err(Error::new(ErrorKind::Connect, text));
+    }
+    Ok(addresses)
+}
+
+async fn addresses(host: &Host<String>, port: u16) -> io::Result<Vec<SocketAddr>> {
     let at = |ip: IpAddr| SocketAddr::new(ip, port);
-    match target.host() {
+    match host {
         Host::Ipv4(ip) => Ok(vec![at((*ip).into())]),
         Host::Ipv6(ip) => Ok(vec![at((*ip).into())]),
-        // RFC 6761 section 6.3: always loopback. A server may listen on one family only, whichever the resolver knows.
+        // Always loopback. A server may listen on one family only, whichever the resolver knows.
         Host::Domain(name) if is_localhost(name) => {
             Ok(vec![at(Ipv4Addr::LOCALHOST.into()), at(Ipv6Addr::LOCALHOST.into())])
         }
@@ -111,15 +183,6 @@ async fn addresses(target: &Target) -> io::Result<Vec<SocketAddr>> {
             Ok(interleave(found))
         }
     }
-}
-
-fn is_localhost(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .len()
-            .checked_sub(".localhost".len())
-            .is_some_and(|at| name.get(at..).is_some_and(|suffix| suffix.eq_ignore_ascii_case(".localhost")))
 }
 
 /// Alternates the families, the one that came first leading, so that a broken family costs one head start.
@@ -181,17 +244,6 @@ mod tests {
         assert_eq!(interleave(vec![v6(1), v6(2), v4(1)]), [v6(1), v4(1), v6(2)]);
         assert_eq!(interleave(vec![v4(1), v4(2), v4(3), v6(1)]), [v4(1), v6(1), v4(2), v4(3)]);
         assert_eq!(interleave((0..20).map(v4).collect()).len(), MAX_ADDRESSES);
-    }
-
-    /// field:FR-060
-    #[test]
-    fn localhost_names_are_loopback() {
-        for name in ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.LocalHost"] {
-            assert!(is_localhost(name), "{name}");
-        }
-        for name in ["localhost.example", "notlocalhost", "local", ""] {
-            assert!(!is_localhost(name), "{name}");
-        }
     }
 
     /// field:FR-060, field:FR-054

@@ -2,21 +2,24 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tokio::time;
 
 use super::body::RequestBody;
-use super::connect::connect;
+use super::carrier::Carrier;
+use super::connect::{connect, proxy_of};
 use super::pool::Pool;
+use super::stream::Stream;
 use super::wire::{SendError, Wire};
 use crate::http::config::Config;
 use crate::http::core::machine::Head;
 use crate::http::core::media::is_identity_coded;
+use crate::http::core::proxy::ProxyServer;
 use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
 use crate::http::core::{fault, headers, redirect};
@@ -24,6 +27,10 @@ use crate::{Error, ErrorKind};
 
 /// How hyper says that a head exceeds the number of fields or of bytes.
 const TOO_LARGE: &str = "message head is too large";
+
+/// How often one request is sent again after a server refused it unprocessed. A server that refuses more often is busy,
+/// which is for the caller to know.
+const MAX_REFUSALS: u32 = 3;
 
 /// What is sent. Cloned for a redirect; the body is shared.
 #[derive(Clone)]
@@ -60,14 +67,20 @@ pub(crate) struct Opened {
 /// A response body and its connection.
 #[derive(Debug)]
 pub(crate) struct Open {
-    pub(crate) wire: Box<Wire>,
+    pub(crate) wire: Carrier,
     pub(crate) body: Incoming,
 }
 
 impl Opened {
     pub(crate) fn head(&self) -> Head<'_> {
         let length = self.connection.body.size_hint().exact();
-        Head { status: self.status, headers: &self.headers, length, had_session: self.session.is_some() }
+        Head {
+            status: self.status,
+            headers: &self.headers,
+            length,
+            had_session: self.session.is_some(),
+            wall: SystemTime::now(),
+        }
     }
 }
 
@@ -94,74 +107,153 @@ async fn follow(
     pool: &Arc<Pool>,
     config: &Config,
     target: &Target,
-    mut outgoing: Outgoing,
+    outgoing: Outgoing,
 ) -> Result<Opened, Error> {
     let mut moved: Option<Target> = None;
     let mut hops = 0;
     loop {
         let target = moved.as_ref().unwrap_or(target);
-        let again = outgoing.clone();
-        let session = outgoing.session.clone();
-        let (response, wire) = send(pool, config, target, outgoing).await?;
+        let (response, wire) = send(pool, config, target, &outgoing).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
             let next =
                 redirect::follow(target, parts.status, &parts.headers, hops, config.limits.max_redirects);
             pool.put(wire, Some(body));
             moved = Some(next.map_err(|refused| fault::redirect(parts.status, &refused))?);
-            outgoing = again;
             hops += 1;
             continue;
         }
+        if parts.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && let Some(proxy) = reading_proxy(target, config)
+        {
+            pool.put(wire, Some(body));
+            return Err(fault::proxy_refused(proxy, parts.status));
+        }
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(fault::Refusal::of(parts.status, &parts.headers).no_answer());
+            return Err(fault::Refusal::of(parts.status, &parts.headers, SystemTime::now()).no_answer());
+        }
+        // HTTP/1.1 is held to it while it is read.
+        if wire.is_http2() && parts.headers.len() > config.limits.max_headers {
+            return Err(fault::head_over_limit(&config.limits));
         }
         if !is_identity_coded(&parts.headers) {
             return Err(fault::packed(parts.status));
         }
         let connection = Open { wire, body };
-        return Ok(Opened { status: parts.status, headers: parts.headers, session, connection });
+        return Ok(Opened {
+            status: parts.status,
+            headers: parts.headers,
+            session: outgoing.session,
+            connection,
+        });
     }
 }
 
 /// Sends one request on an idle connection or a new one. An idle connection that turns out to be closed before anything
-/// was written is no error; after that nothing is repeated.
-async fn send(
+/// was written is no error, and neither is a server that says it has not processed the request; nothing else is repeated.
+pub(crate) async fn send(
     pool: &Arc<Pool>,
     config: &Config,
     target: &Target,
-    outgoing: Outgoing,
-) -> Result<(http::Response<Incoming>, Box<Wire>), Error> {
-    let mut request = request(target, outgoing);
+    outgoing: &Outgoing,
+) -> Result<(http::Response<Incoming>, Carrier), Error> {
+    let mut refusals = 0;
     loop {
-        let (mut wire, is_new) = match pool.take().await {
-            Some(wire) => (wire, false),
-            // Boxed, as it happens seldom and is large.
-            None => (Box::pin(fresh(target, config)).await?, true),
+        // Boxed when new, as it happens seldom and is large.
+        let (mut carrier, is_new) = match pool.take().await {
+            Some(carrier) => (carrier, false),
+            None => Box::pin(fresh(pool, target, config)).await?,
         };
-        match wire.send(request).await {
-            Ok(response) => return Ok((response, wire)),
-            Err(SendError { unsent: Some(unsent), .. }) if !is_new => request = unsent,
-            Err(SendError { error, unsent }) => {
-                return Err(broken(error, config).with_outcome_unknown(unsent.is_none()));
+        let request = request(target, config, outgoing.clone(), carrier.is_http2());
+        match carrier.send(request).await {
+            Ok(response) => return Ok((response, carrier)),
+            Err(failed) if failed.is_unsent && !is_new => {}
+            Err(failed) if failed.is_refused && refusals < MAX_REFUSALS => refusals += 1,
+            Err(SendError { error, is_unsent, is_refused }) => {
+                return Err(broken(error, config).with_outcome_unknown(!is_unsent && !is_refused));
             }
         }
     }
 }
 
-async fn fresh(target: &Target, config: &Config) -> Result<Box<Wire>, Error> {
+/// A carrier on a new connection, or on one that somebody else opened meanwhile (`false`).
+#[cfg(not(feature = "http2"))]
+async fn fresh(_: &Arc<Pool>, target: &Target, config: &Config) -> Result<(Carrier, bool), Error> {
     let stream = connect(target, config).await?;
-    Wire::handshake(stream, &config.limits)
-        .await
-        .map_err(|error| Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error))
+    Ok((own(stream, config).await?, true))
 }
 
-fn request(target: &Target, outgoing: Outgoing) -> Request<RequestBody> {
+#[cfg(feature = "http2")]
+async fn fresh(pool: &Arc<Pool>, target: &Target, config: &Config) -> Result<(Carrier, bool), Error> {
+    use super::multiplex::Multiplexed;
+
+    let Some(options) = config.http2.as_ref().filter(|_| pool.may_share()) else {
+        let stream = connect(target, config).await?;
+        return Ok((own(stream, config).await?, true));
+    };
+    // One connection will serve all who want one now, so one of them opens it.
+    let turn = pool.turn().await?;
+    if let Some(carrier) = pool.take().await {
+        return Ok((carrier, false));
+    }
+    let opened = async {
+        let stream = connect(target, config).await?;
+        let knows = options.prior_knowledge && !target.is_tls() && proxy_of(target, config).is_none();
+        if !stream.chose_http2().unwrap_or(knows) {
+            return Ok((own(stream, config).await?, None));
+        }
+        let shared = Multiplexed::handshake(stream, options, &config.limits).await.map_err(broke_at_once)?;
+        let lane = shared.lane(pool).ok_or_else(|| {
+            Error::new(ErrorKind::Connect, "the server takes no request on a new http/2 connection")
+        })?;
+        Ok((Carrier::Lane(lane), Some(shared)))
+    };
+    match opened.await {
+        Ok((carrier, shared)) => {
+            turn.opened(shared);
+            Ok((carrier, true))
+        }
+        Err(error) => {
+            turn.failed(&error);
+            Err(error)
+        }
+    }
+}
+
+/// An HTTP/1.1 connection for one exchange at a time.
+async fn own(stream: Stream, config: &Config) -> Result<Carrier, Error> {
+    Wire::handshake(stream, &config.limits).await.map(Carrier::Wire).map_err(broke_at_once)
+}
+
+fn broke_at_once(error: hyper::Error) -> Error {
+    Error::new(ErrorKind::Connect, "the connection broke at once").with_source(error)
+}
+
+/// The proxy that reads the whole request, as there is no tunnel through it.
+fn reading_proxy<'a>(target: &Target, config: &'a Config) -> Option<&'a ProxyServer> {
+    if target.is_tls() { None } else { proxy_of(target, config) }
+}
+
+fn request(target: &Target, config: &Config, outgoing: Outgoing, is_http2: bool) -> Request<RequestBody> {
     let mut request = Request::new(RequestBody::new(outgoing.body));
     *request.method_mut() = outgoing.method;
     *request.uri_mut() = target.path();
     *request.headers_mut() = outgoing.headers;
+    if is_http2 && let Some(absolute) = target.absolute() {
+        // The authority is a field of its own there (RFC 9113 section 8.3.1).
+        *request.uri_mut() = absolute;
+        *request.version_mut() = http::Version::HTTP_2;
+        return request;
+    }
     headers::set_host(request.headers_mut(), target);
+    if let Some(proxy) = reading_proxy(target, config) {
+        if let Some(absolute) = target.absolute() {
+            *request.uri_mut() = absolute;
+        }
+        if let Some(authorization) = proxy.authorization() {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+    }
     request
 }
 
@@ -173,6 +265,12 @@ fn broken(error: hyper::Error, config: &Config) -> Error {
     }
     if error.is_parse() {
         return Error::new(ErrorKind::PeerMisbehaved, "the server did not answer in http/1.1")
+            .with_source(error)
+            .with_outcome_unknown(true);
+    }
+    #[cfg(feature = "http2")]
+    if super::multiplex::is_misbehaviour(&error) {
+        return Error::new(ErrorKind::PeerMisbehaved, "the server broke the rules of http/2")
             .with_source(error)
             .with_outcome_unknown(true);
     }

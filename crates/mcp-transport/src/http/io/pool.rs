@@ -11,7 +11,11 @@ use std::time::{Duration, Instant};
 use hyper::body::Incoming;
 use tokio::time;
 
+use super::carrier::Carrier;
+#[cfg(feature = "http2")]
+use super::lanes::{Lanes, Turn};
 use super::wire::Wire;
+use crate::http::config::Config;
 
 /// How much of an uninteresting rest is read away.
 const MAX_REST_BYTES: usize = 64 * 1024;
@@ -22,6 +26,8 @@ pub(crate) struct Pool {
     max_idle: usize,
     idle: Duration,
     linger: Duration,
+    #[cfg(feature = "http2")]
+    lanes: Lanes,
 }
 
 #[derive(Debug, Default)]
@@ -47,13 +53,24 @@ struct Rest {
 }
 
 impl Pool {
-    pub(crate) fn new(max_idle: usize, idle: Duration, linger: Duration) -> Arc<Self> {
-        Arc::new(Self { inner: Mutex::default(), max_idle, idle, linger })
+    pub(crate) fn new(config: &Config) -> Arc<Self> {
+        let Config { limits, timeouts, .. } = config;
+        Arc::new(Self {
+            inner: Mutex::default(),
+            max_idle: limits.max_idle_connections,
+            idle: timeouts.pool_idle,
+            linger: timeouts.linger,
+            #[cfg(feature = "http2")]
+            lanes: Lanes::new(config.http2.as_ref().map_or(timeouts.pool_idle, |options| options.idle)),
+        })
     }
 
     /// Takes back a connection. `rest` is the body of its last response, if that was not read to its end.
-    pub(crate) fn put(self: &Arc<Self>, wire: Box<Wire>, rest: Option<Incoming>) {
+    pub(crate) fn put(self: &Arc<Self>, carrier: Carrier, rest: Option<Incoming>) {
         use hyper::body::Body as _;
+
+        // What is left of a response on a shared connection ends with its stream.
+        let Some(wire) = carrier.into_wire() else { return };
 
         let now = now();
         let rest = rest.filter(|body| !body.is_end_stream()).map(|body| Rest { body, bytes: 0 });
@@ -61,7 +78,6 @@ impl Pool {
         let Some(expires) = now.checked_add(keep) else { return };
         // Closing sockets may take a while, so the old entries are dropped behind the lock.
         let expired;
-        let start_reaper;
         {
             let mut inner = self.lock();
             expired = take_expired(&mut inner.entries, now);
@@ -69,10 +85,15 @@ impl Pool {
                 return;
             }
             inner.entries.push(Entry { wire, rest, expires });
-            start_reaper = !std::mem::replace(&mut inner.reaping, true);
         }
         drop(expired);
-        if start_reaper {
+        self.watch();
+    }
+
+    /// Has idle connections closed when their time is over.
+    pub(crate) fn watch(self: &Arc<Self>) {
+        let is_watched = std::mem::replace(&mut self.lock().reaping, true);
+        if !is_watched {
             // Without a runtime nothing runs that could use the connection either.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 runtime.spawn(reap(Arc::downgrade(self)));
@@ -83,7 +104,15 @@ impl Pool {
     }
 
     /// A connection that is ready for a request, if one is idle.
-    pub(crate) async fn take(&self) -> Option<Box<Wire>> {
+    pub(crate) async fn take(self: &Arc<Self>) -> Option<Carrier> {
+        #[cfg(feature = "http2")]
+        if let Some(lane) = self.lanes.take(self) {
+            return Some(Carrier::Lane(lane));
+        }
+        self.take_wire().await.map(Carrier::Wire)
+    }
+
+    async fn take_wire(&self) -> Option<Box<Wire>> {
         if let Some(wire) = self.take_ready().await {
             return Some(wire);
         }
@@ -94,6 +123,18 @@ impl Pool {
         // sockets once is much cheaper than a new connection.
         tokio::task::yield_now().await;
         self.take_ready().await
+    }
+
+    /// Whether a new connection may be one that exchanges share: nothing else is known yet.
+    #[cfg(feature = "http2")]
+    pub(crate) fn may_share(&self) -> bool {
+        self.lanes.may_share()
+    }
+
+    /// Waits to be the one that opens a connection. Fails with the error of an attempt that was begun meanwhile.
+    #[cfg(feature = "http2")]
+    pub(crate) async fn turn(&self) -> Result<Turn<'_>, crate::Error> {
+        self.lanes.turn().await
     }
 
     async fn take_ready(&self) -> Option<Box<Wire>> {
@@ -154,7 +195,7 @@ impl Entry {
     }
 }
 
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     time::Instant::now().into_std()
 }
 
@@ -177,6 +218,9 @@ async fn reap(pool: Weak<Pool>) {
             let mut inner = pool.lock();
             expired = take_expired(&mut inner.entries, now);
             let next = inner.entries.iter().map(|entry| entry.expires).min();
+            // Asked behind the lock, so that whoever ends the last exchange after this starts another watch.
+            #[cfg(feature = "http2")]
+            let next = [next, pool.lanes.expire(now)].into_iter().flatten().min();
             if next.is_none() {
                 inner.reaping = false;
             }

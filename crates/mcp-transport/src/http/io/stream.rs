@@ -7,13 +7,27 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Plain TCP, or TLS on it.
+/// TCP or a Unix-domain socket, or TLS on either.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
-    /// Boxed, as it is several times larger.
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
+    /// Boxed, as it is several times larger, and as it holds one of the others.
     #[cfg(feature = "tls")]
-    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+    Tls(Box<tokio_rustls::client::TlsStream<Self>>),
+}
+
+#[cfg(feature = "http2")]
+impl Stream {
+    /// Whether the TLS handshake chose HTTP/2; `None` without TLS.
+    pub(crate) fn chose_http2(&self) -> Option<bool> {
+        match self {
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => Some(stream.get_ref().1.alpn_protocol() == Some(b"h2")),
+            _ => None,
+        }
+    }
 }
 
 /// Calls the same method on whichever stream it is.
@@ -21,6 +35,8 @@ macro_rules! forward {
     ($self:ident, $method:ident($($argument:expr),*)) => {
         match $self.get_mut() {
             Self::Tcp(stream) => Pin::new(stream).$method($($argument),*),
+            #[cfg(unix)]
+            Self::Unix(stream) => Pin::new(stream).$method($($argument),*),
             #[cfg(feature = "tls")]
             Self::Tls(stream) => Pin::new(&mut **stream).$method($($argument),*),
         }
@@ -57,6 +73,8 @@ impl AsyncWrite for Stream {
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Tcp(stream) => stream.is_write_vectored(),
+            #[cfg(unix)]
+            Self::Unix(stream) => stream.is_write_vectored(),
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.is_write_vectored(),
         }

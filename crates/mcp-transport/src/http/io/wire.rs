@@ -32,8 +32,10 @@ pub(crate) struct Wire {
 /// A request that got no response head.
 pub(crate) struct SendError {
     pub(crate) error: hyper::Error,
-    /// The request, if no byte of it was written.
-    pub(crate) unsent: Option<Request<RequestBody>>,
+    /// No byte of it was written.
+    pub(crate) is_unsent: bool,
+    /// The server said that it has not processed it and will not.
+    pub(crate) is_refused: bool,
 }
 
 impl Wire {
@@ -63,7 +65,10 @@ impl Wire {
             response.as_mut().poll(cx)
         })
         .await;
-        result.map_err(|mut failed| SendError { unsent: failed.take_message(), error: failed.into_error() })
+        result.map_err(|mut failed| {
+            let is_unsent = failed.take_message().is_some();
+            SendError { error: failed.into_error(), is_unsent, is_refused: false }
+        })
     }
 
     /// The next piece of a response body; `None` is its end. Trailers are passed over.

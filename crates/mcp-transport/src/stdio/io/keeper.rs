@@ -239,20 +239,23 @@ impl Keeper {
                 Error::new(ErrorKind::Closed, "the connection was closed by this client")
             }
             Some(Cause::WriteFailed(failure)) => {
-                let error = Error::new(ErrorKind::Closed, "the peer closed its input");
+                let error = Error::new(ErrorKind::Closed, "the server closed its input");
                 match failure {
                     Some(failure) => error.with_source(SharedIoError(Arc::clone(failure))),
                     None => error,
                 }
             }
-            Some(Cause::OutputEnded) => Error::new(ErrorKind::Closed, "the peer closed its output"),
-            Some(Cause::Exited) => Error::new(ErrorKind::Closed, "the server process ended"),
+            Some(Cause::OutputEnded) => Error::new(ErrorKind::Closed, "the server closed its output"),
+            Some(Cause::Exited) => Error::new(ErrorKind::Closed, "the server is gone"),
             None => Error::new(ErrorKind::Closed, "the runtime of the connection was shut down"),
         };
         if let Some(exit) = self.exit {
             error = error.with_exit(exit);
         }
-        if let Some(kept) = &mut self.process {
+        // Last words explain an end that nobody asked for; after a close of our own they would only repeat the log.
+        if let Some(kept) = &mut self.process
+            && !matches!(self.cause, Some(Cause::ClosedHere))
+        {
             error = error.with_stderr_tail(kept.stderr.tail());
         }
         self.shared.end(&error);

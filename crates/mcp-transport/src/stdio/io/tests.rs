@@ -223,7 +223,7 @@ fn a_write_that_fails_fails_everybody_when_the_reason_is_known() {
         let error = first.await.unwrap_err();
         assert_eq!(
             (error.kind(), error.to_string().as_str()),
-            (ErrorKind::Closed, "the peer closed its input")
+            (ErrorKind::Closed, "the server closed its input")
         );
         assert!(std::error::Error::source(&error).is_some());
         assert!(!error.outcome_unknown());

@@ -1,0 +1,149 @@
+//! Driving a shared channel: callers write, one task reads.
+//!
+//! Two transports have this shape: one message a line over any byte stream, and the HTTP+SSE transport of 2024-11-05,
+//! where messages are posted and everything comes back on one event stream.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use mcp_proto::{Origin, Transmit, TransmitKind};
+use mcp_transport::Received;
+use mcp_transport::http::{SseReceiver, SseSender};
+use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
+use tokio::task::AbortHandle;
+
+use super::background::Background;
+use super::{Driver, OpenCall};
+use crate::error::Error;
+
+/// The writing half, and a queue for what no caller waits for.
+#[derive(Debug)]
+pub(crate) struct ChannelLink {
+    sender: Sender,
+    background: Background,
+    writer: AbortHandle,
+}
+
+/// The writing half.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    Line(LineSender),
+    Sse(SseSender),
+}
+
+/// The reading half.
+#[derive(Debug)]
+pub(crate) enum Receiver {
+    Line(Box<LineReceiver>),
+    Sse(Box<SseReceiver>),
+}
+
+impl Sender {
+    pub(super) async fn send(&self, message: Bytes) -> Result<(), mcp_transport::Error> {
+        match self {
+            Self::Line(sender) => sender.send(message).await,
+            Self::Sse(sender) => sender.send(message).await,
+        }
+    }
+}
+
+impl Receiver {
+    async fn receive(&mut self) -> Result<Received<'_>, mcp_transport::Error> {
+        match self {
+            Self::Line(receiver) => receiver.recv().await,
+            Self::Sse(receiver) => receiver.recv().await,
+        }
+    }
+}
+
+impl ChannelLink {
+    /// Must run inside a tokio runtime: starts the task that writes what no caller waits for.
+    pub(crate) fn new(sender: Sender) -> Self {
+        let (background, writing) = Background::new(sender.clone());
+        let writer = tokio::spawn(writing).abort_handle();
+        Self { sender, background, writer }
+    }
+
+    /// Writes the request of a call. A pipe that is full holds up this call alone, until its deadline.
+    pub(crate) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
+        if !call.dispatched() {
+            return Ok(());
+        }
+        tokio::select! {
+            biased;
+            sent = self.sender.send(transmit.message) => match sent {
+                Ok(()) => Ok(()),
+                Err(error) => call.failed(error),
+            },
+            // The end of the call stays in its slot for the caller to find.
+            () = call.over() => Ok(()),
+        }
+    }
+
+    /// Writes a message and waits until it is written.
+    pub(crate) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
+        self.sender.send(transmit.message).await.map_err(Error::transport_failed)
+    }
+
+    pub(crate) fn send_in_background(&self, transmit: Transmit) {
+        match transmit.kind {
+            TransmitKind::Notification => self.background.notice(transmit.message),
+            _ => self.background.answer(transmit.message),
+        }
+    }
+
+    pub(crate) fn takes_notices(&self) -> bool {
+        self.background.takes_notices()
+    }
+
+    pub(crate) async fn background_room(&self) {
+        self.background.room().await;
+    }
+
+    /// Closes the channel; the report is about the child process, where there is one.
+    pub(crate) async fn close(&self) -> Option<CloseReport> {
+        let report = match &self.sender {
+            Sender::Line(sender) => Some(sender.close().await),
+            Sender::Sse(_) => None,
+        };
+        self.writer.abort();
+        report
+    }
+}
+
+impl Drop for ChannelLink {
+    fn drop(&mut self) {
+        self.writer.abort();
+    }
+}
+
+/// Ends the connection with the task that reads it, whatever ended that.
+struct EndsWithReader(Weak<Driver>);
+
+impl Drop for EndsWithReader {
+    fn drop(&mut self) {
+        if let Some(driver) = self.0.upgrade() {
+            driver.end();
+        }
+    }
+}
+
+/// Reads until the connection ends. Holds the driver weakly: a client that was dropped is not kept alive by its
+/// reader.
+async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
+    let _end = EndsWithReader(driver.clone());
+    loop {
+        let received = receiver.receive().await;
+        let Some(driver) = driver.upgrade() else { return };
+        match received {
+            Ok(received) => driver.handle(Origin::Channel, received),
+            Err(error) => return driver.transport_ended(error),
+        }
+        driver.background_room().await;
+    }
+}
+
+/// Starts the reading task.
+pub(crate) fn spawn_reader(driver: &Arc<Driver>, receiver: Receiver) -> AbortHandle {
+    tokio::spawn(read(Arc::downgrade(driver), receiver)).abort_handle()
+}

@@ -1,0 +1,244 @@
+//! The events of one connection, kept for listeners that are slower than it, up to a number and a size.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::event::ClientEvent;
+
+/// Shared by the connection, which puts events in, and its listeners.
+pub(crate) struct EventQueue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+struct State {
+    /// Those that not every listener has seen, with their size.
+    events: VecDeque<(ClientEvent, usize)>,
+    bytes: usize,
+    /// The number of the first of them; events are counted from the beginning of the connection.
+    first: u64,
+    /// The number of the event that each listener sees next.
+    listeners: HashMap<u64, u64>,
+    next_listener: u64,
+    max_events: usize,
+    max_bytes: usize,
+    ended: bool,
+}
+
+/// What is there for a listener.
+enum Taken {
+    Event(ClientEvent),
+    Nothing,
+    End,
+}
+
+impl EventQueue {
+    pub(crate) fn new(max_events: usize, max_bytes: usize) -> Arc<Self> {
+        let state = State {
+            events: VecDeque::new(),
+            bytes: 0,
+            first: 0,
+            listeners: HashMap::new(),
+            next_listener: 0,
+            max_events: max_events.max(1),
+            max_bytes,
+            ended: false,
+        };
+        Arc::new(Self { state: Mutex::new(state), changed: Notify::new() })
+    }
+
+    /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection.
+    pub(crate) fn push(&self, event: ClientEvent) {
+        let mut state = self.lock();
+        if state.ended {
+            return;
+        }
+        state.ended = matches!(event, ClientEvent::Closed);
+        if state.listeners.is_empty() {
+            state.first += 1;
+            return;
+        }
+        let bytes = event.bytes();
+        state.bytes = state.bytes.saturating_add(bytes);
+        state.events.push_back((event, bytes));
+        // The newest is kept whatever its size.
+        while state.events.len() > state.max_events
+            || (state.events.len() > 1 && state.bytes > state.max_bytes)
+        {
+            state.pop();
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn listen(self: &Arc<Self>) -> Listener {
+        let mut state = self.lock();
+        let id = state.next_listener;
+        state.next_listener += 1;
+        let next = state.end();
+        state.listeners.insert(id, next);
+        drop(state);
+        Listener { queue: Arc::clone(self), id }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn end(&self) -> u64 {
+        self.first.saturating_add(u64::try_from(self.events.len()).unwrap_or(u64::MAX))
+    }
+
+    fn pop(&mut self) -> Option<ClientEvent> {
+        let (event, bytes) = self.events.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.first += 1;
+        Some(event)
+    }
+
+    /// Drops what every listener has seen.
+    fn trim(&mut self) {
+        let needed = self.listeners.values().min().copied().unwrap_or(u64::MAX);
+        while self.first < needed && self.pop().is_some() {}
+    }
+
+    fn take(&mut self, listener: u64) -> Taken {
+        let (first, end) = (self.first, self.end());
+        // Invariant: a listener is in the table as long as its handle lives.
+        let Some(next) = self.listeners.get_mut(&listener) else { return Taken::End };
+        if *next < first {
+            let events = first - *next;
+            *next = first;
+            return Taken::Event(ClientEvent::Missed { events });
+        }
+        if *next == end {
+            return if self.ended { Taken::End } else { Taken::Nothing };
+        }
+        let at = *next - first;
+        *next += 1;
+        if at == 0 && self.listeners.values().all(|next| *next > first) {
+            let seen_by_all = self.pop();
+            return seen_by_all.map_or(Taken::Nothing, Taken::Event);
+        }
+        let event = usize::try_from(at).ok().and_then(|at| self.events.get(at));
+        event.map_or(Taken::Nothing, |(event, _)| Taken::Event(event.clone()))
+    }
+}
+
+/// One listener's place.
+pub(crate) struct Listener {
+    queue: Arc<EventQueue>,
+    id: u64,
+}
+
+impl Listener {
+    pub(crate) async fn next(&mut self) -> Option<ClientEvent> {
+        loop {
+            // Made before looking: it is notified of every later change.
+            let changed = self.queue.changed.notified();
+            let taken = self.queue.lock().take(self.id);
+            match taken {
+                Taken::Event(event) => return Some(event),
+                Taken::End => return None,
+                Taken::Nothing => changed.await,
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.listeners.remove(&self.id);
+        state.trim();
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn updated(number: usize, bytes: usize) -> ClientEvent {
+        ClientEvent::ResourceUpdated { uri: format!("{number}{}", "x".repeat(bytes)) }
+    }
+
+    /// The numbers of the events that are there, and how many were missed before them.
+    async fn drained(listener: &mut Listener) -> (u64, Vec<usize>) {
+        let (mut missed, mut numbers) = (0, Vec::new());
+        while let Ok(Some(event)) = tokio::time::timeout(std::time::Duration::ZERO, listener.next()).await {
+            match event {
+                ClientEvent::Missed { events } => missed += events,
+                ClientEvent::ResourceUpdated { uri } => {
+                    numbers.push(uri.trim_end_matches('x').parse().unwrap());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (missed, numbers)
+    }
+
+    #[tokio::test]
+    async fn a_slow_listener_loses_the_oldest_by_number_and_by_size() {
+        for (max_events, max_bytes, each, kept) in
+            [(4, usize::MAX, 0, 4), (1000, 10_000, 2_000, 4), (1000, 10, 5_000, 1), (0, 0, 1, 1)]
+        {
+            let queue = EventQueue::new(max_events, max_bytes);
+            let mut listener = queue.listen();
+            (0..100).for_each(|number| queue.push(updated(number, each)));
+            let expected = (100 - kept..100).collect();
+            assert_eq!(
+                drained(&mut listener).await,
+                (100 - kept as u64, expected),
+                "{max_events} {max_bytes}"
+            );
+            assert_eq!(queue.lock().bytes, 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn each_listener_sees_what_came_after_it_and_what_all_have_seen_is_dropped() {
+        let queue = EventQueue::new(8, usize::MAX);
+        queue.push(updated(0, 0));
+        assert!(queue.lock().events.is_empty(), "nobody listens");
+        let mut first = queue.listen();
+        queue.push(updated(1, 0));
+        let mut second = queue.listen();
+        queue.push(updated(2, 0));
+        assert_eq!(drained(&mut second).await, (0, vec![2]));
+        assert_eq!(queue.lock().events.len(), 2, "kept for the first");
+        assert_eq!(drained(&mut first).await, (0, vec![1, 2]));
+        queue.push(updated(3, 0));
+        assert_eq!(drained(&mut first).await, (0, vec![3]));
+        assert_eq!(queue.lock().events.len(), 1, "kept for the second");
+        drop(second);
+        assert!(queue.lock().events.is_empty());
+    }
+
+    #[tokio::test]
+    async fn nothing_follows_the_end() {
+        let queue = EventQueue::new(8, usize::MAX);
+        let mut listener = queue.listen();
+        queue.push(ClientEvent::Closed);
+        queue.push(updated(1, 0));
+        assert!(matches!(listener.next().await, Some(ClientEvent::Closed)));
+        assert!(listener.next().await.is_none() && listener.next().await.is_none());
+        assert!(queue.listen().next().await.is_none());
+    }
+}

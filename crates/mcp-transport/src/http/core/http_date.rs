@@ -1,0 +1,149 @@
+//! Dates in header fields: the one form that may be sent today, IMF-fixdate (RFC 9110 section 5.6.7).
+
+use std::time::{Duration, SystemTime};
+
+const DAY_SECONDS: u64 = 86_400;
+const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+const WEEKDAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
+
+/// Reads `Sun, 06 Nov 1994 08:49:37 GMT`. `None` for another form, for a day that does not exist, for one whose name is
+/// wrong, and for years before 1970.
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
+    let [w1, w2, w3, b',', b' ', d1, d2, b' ', m1, m2, m3, b' ', y1, y2, y3, y4, b' ', time @ ..] =
+        text.as_bytes()
+    else {
+        return None;
+    };
+    let [h1, h2, b':', min1, min2, b':', s1, s2, b' ', b'G', b'M', b'T'] = time else { return None };
+    let two = |high: &u8, low: &u8| number(&[*high, *low]);
+    let year = number(&[*y1, *y2, *y3, *y4])?;
+    let month = MONTHS.iter().position(|name| name.as_slice() == [*m1, *m2, *m3])?;
+    let day = two(d1, d2)?;
+    let (hour, minute, second) = (two(h1, h2)?, two(min1, min2)?, two(s1, s2)?);
+    // A leap second counts as the second after it, as clocks without leap seconds have it.
+    if year < 1970 || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let days = days_before_year(year)? + days_before_month(month, year)? + day.checked_sub(1)?;
+    if day > month_days(month, year) {
+        return None;
+    }
+    let weekday = usize::try_from(days % 7).ok().and_then(|at| WEEKDAYS.get(at))?;
+    if weekday.as_slice() != [*w1, *w2, *w3] {
+        return None;
+    }
+    let seconds = days * DAY_SECONDS + hour * 3600 + minute * 60 + second;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0, |sum, digit| match digit {
+        b'0'..=b'9' => Some(sum * 10 + u64::from(digit - b'0')),
+        _ => None,
+    })
+}
+
+fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+/// Days from 1970 to the first of January.
+fn days_before_year(year: u64) -> Option<u64> {
+    let leap_days = |years: u64| years / 4 - years / 100 + years / 400;
+    let last = year.checked_sub(1)?;
+    Some((year - 1970) * 365 + leap_days(last) - leap_days(1969))
+}
+
+fn days_before_month(month: usize, year: u64) -> Option<u64> {
+    (0..month).map(|month| month_days(month, year)).try_fold(0_u64, u64::checked_add)
+}
+
+/// `month` is counted from 0.
+fn month_days(month: usize, year: u64) -> u64 {
+    match month {
+        1 if is_leap(year) => 29,
+        1 => 28,
+        3 | 5 | 8 | 10 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seconds(text: &str) -> Option<u64> {
+        parse(text).map(|time| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
+    }
+
+    #[test]
+    fn known_dates_are_read() {
+        for (text, expected) in [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Tue, 29 Feb 2000 23:59:59 GMT", 951_868_799),
+            ("Wed, 21 Oct 2015 07:28:00 GMT", 1_445_412_480),
+            ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_dates() {
+        for text in [
+            "",
+            "7",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 06 Nov 1994 08:60:00 GMT",
+            "Sun, 06 Nov 1994 08:49:61 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT",
+            "Sat, 30 Feb 1994 08:49:37 GMT",
+            "Mon, 29 Feb 2100 00:00:00 GMT",
+            "Wed, 31 Dec 1969 23:59:59 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Sun, 06 Nov +994 08:49:37 GMT",
+        ] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    /// The slow twin: every day counted one by one.
+    #[test]
+    fn every_day_of_four_centuries_follows_the_one_before() {
+        let mut expected = 0;
+        for year in 1970..2370_u64 {
+            for (month, name) in MONTHS.iter().enumerate() {
+                for day in 1..=month_days(month, year) {
+                    let weekday = std::str::from_utf8(WEEKDAYS[expected as usize % 7]).unwrap();
+                    let name = std::str::from_utf8(*name).unwrap();
+                    let text = format!("{weekday}, {day:02} {name} {year} 00:00:00 GMT");
+                    assert_eq!(seconds(&text), Some(expected * DAY_SECONDS), "{text}");
+                    expected += 1;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "\\PC{0,40}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn no_date_like_text_makes_it_panic(text in "(Sun|Thu), [0-9]{2} (Feb|Nov) [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT") {
+            let _ = parse(&text);
+        }
+    }
+}

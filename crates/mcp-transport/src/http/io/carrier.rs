@@ -1,0 +1,66 @@
+//! What carries an exchange: an HTTP/1.1 connection of its own, or a stream of a shared HTTP/2 one.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+
+use super::body::RequestBody;
+#[cfg(feature = "http2")]
+use super::multiplex::Lane;
+use super::wire::{SendError, Wire};
+
+#[derive(Debug)]
+pub(crate) enum Carrier {
+    Wire(Box<Wire>),
+    #[cfg(feature = "http2")]
+    Lane(Lane),
+}
+
+impl Carrier {
+    /// Sends a request and waits for the head of its response. Dropping the future gives the exchange up; drop the carrier
+    /// too.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, SendError> {
+        match self {
+            Self::Wire(wire) => wire.send(request).await,
+            #[cfg(feature = "http2")]
+            Self::Lane(lane) => lane.send(request).await,
+        }
+    }
+
+    /// The next piece of a response body; `None` is its end. Trailers are passed over.
+    pub(crate) fn poll_piece(
+        &mut self,
+        body: &mut Incoming,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
+        match self {
+            Self::Wire(wire) => wire.poll_piece(body, cx),
+            #[cfg(feature = "http2")]
+            Self::Lane(_) => super::multiplex::poll_piece(body, cx),
+        }
+    }
+
+    /// The connection, if it is the exchange's own.
+    #[cfg_attr(not(feature = "http2"), expect(clippy::unnecessary_wraps, reason = "one kind of two"))]
+    pub(crate) fn into_wire(self) -> Option<Box<Wire>> {
+        match self {
+            Self::Wire(wire) => Some(wire),
+            #[cfg(feature = "http2")]
+            Self::Lane(_) => None,
+        }
+    }
+
+    /// Whether requests name their authority in their own target, and not in `Host`.
+    pub(crate) fn is_http2(&self) -> bool {
+        match self {
+            Self::Wire(_) => false,
+            #[cfg(feature = "http2")]
+            Self::Lane(_) => true,
+        }
+    }
+}
