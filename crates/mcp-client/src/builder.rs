@@ -35,8 +35,10 @@ pub struct ClientBuilder {
 
 impl ClientBuilder {
     pub(crate) fn new(client_info: Implementation) -> Self {
+        let mut config = Config::new(client_info);
+        config.mode = Mode::Auto;
         Self {
-            config: Config::new(client_info),
+            config,
             elicitation: None,
             sampling: None,
             request: CallOptions::default(),
@@ -82,8 +84,9 @@ impl ClientBuilder {
         self
     }
 
-    /// How to find out which protocol era the server belongs to. Default: see [`Mode`]'s use in the README of this
-    /// crate; the verdict of a connection is in [`ServerFacts::verdict`](crate::ServerFacts::verdict).
+    /// How to find out which protocol era the server belongs to. Default: [`Mode::Auto`], which asks. The verdict of a
+    /// connection is in [`ServerFacts::verdict`](crate::ServerFacts::verdict); given to the next one as [`Mode::Known`]
+    /// it saves a legacy server the question.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.config.mode = mode;
         self

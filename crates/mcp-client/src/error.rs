@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
-use mcp_proto::{CallError, Misuse};
+use mcp_proto::{CallError, Misuse, SuspendedCall};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
 
 /// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
@@ -192,6 +192,14 @@ impl Error {
         match &self.inner.cause {
             Cause::Transport(error) | Cause::Ended(error) => Some(error),
             _ => None,
+        }
+    }
+
+    /// The call that was put away, where that is what happened to it.
+    pub(crate) fn into_suspended(self) -> Result<SuspendedCall, Self> {
+        match self.inner.cause {
+            Cause::Call(CallError::Suspended(suspended)) => Ok(*suspended),
+            cause => Err(Self::new(cause, self.inner.outcome_unknown)),
         }
     }
 

@@ -23,12 +23,12 @@ pub use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, FormRequest
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{
-    Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind, Mode, ServerFacts, Verdict,
-    VerdictReason,
+    Answer, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind, Mode, ServerFacts,
+    SuspendedCall, Verdict, VerdictReason,
 };
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit};
-pub use requests::{Call, CallFuture, List, ListedItem, Pages};
+pub use requests::{Call, CallFuture, List, ListedItem, Outcome, Pages};
 pub use sampling::{SamplingContext, SamplingHandler};
 pub use subscription::{Change, Subscription};

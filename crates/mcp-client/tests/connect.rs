@@ -40,7 +40,13 @@ fn answers(results: &[&str]) -> String {
 
 /// Runs it with a server. Returns the exit code and the lines.
 fn run(options: &[&str], script: &str) -> (Option<i32>, Vec<Value>) {
-    let output = connect().arg("--json").args(options).arg("stdio").args(server(script)).output().unwrap();
+    let output = connect()
+        .args(["--json", "--mode", "legacy"])
+        .args(options)
+        .arg("stdio")
+        .args(server(script))
+        .output()
+        .unwrap();
     (output.status.code(), lines(&output))
 }
 
@@ -133,7 +139,7 @@ fn a_log_message_is_printed_as_the_server_wrote_it() {
     let data = [r#"{"n":123456789012345678901234567890}"#, "1e999", r#""\ud800""#];
     let logs: String = data.map(|data| format!("printf '%s\\n' '{}'; ", log.replace("DATA", data))).concat();
     let output = connect()
-        .args(["--json", "--call", "t", "{}", "stdio"])
+        .args(["--json", "--mode", "legacy", "--call", "t", "{}", "stdio"])
         .args(server(&format!("{logs} {} cat", answers(&["{}"]))))
         .output()
         .unwrap();
@@ -193,7 +199,7 @@ fn a_signal_ends_the_server_too() {
     let pid_file = std::env::temp_dir().join(format!("connect-server-{}", std::process::id()));
     let stay = format!("trap '' TERM INT; echo $$ > '{}'; while :; do sleep 0.05; done", pid_file.display());
     let mut child = connect()
-        .args(["--json", "--call", "t", "{}", "stdio"])
+        .args(["--json", "--mode", "legacy", "--call", "t", "{}", "stdio"])
         .args(server(&format!("read l; {stay}")))
         .stdout(Stdio::piped())
         .spawn()

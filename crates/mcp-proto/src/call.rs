@@ -70,6 +70,9 @@ pub struct CallOptions {
     pub max_total: Duration,
     /// Whether to ask for progress (`_meta.progressToken`). Default: no.
     pub progress: bool,
+    /// Whether a call that needs input ends with [`CallError::Suspended`](crate::CallError::Suspended) in place of asking
+    /// the application's handlers (modern era). Default: no.
+    pub suspend: bool,
     /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
     /// of the envelope) win over these. Default: none.
     pub meta: Option<Map<String, Value>>,
@@ -82,6 +85,7 @@ impl Default for CallOptions {
             reset_on_progress: false,
             max_total: Duration::from_secs(30 * 60),
             progress: false,
+            suspend: false,
             meta: None,
         }
     }
@@ -101,6 +105,7 @@ impl fmt::Debug for CallOptions {
             .field("reset_on_progress", &self.reset_on_progress)
             .field("max_total", &self.max_total)
             .field("progress", &self.progress)
+            .field("suspend", &self.suspend)
             .field("meta_members", &self.meta.as_ref().map(Map::len))
             .finish()
     }
@@ -155,6 +160,20 @@ pub(crate) struct ModernCall {
     pub(crate) revised: bool,
     /// The refusal of its headers, for which the tools were listed again.
     pub(crate) mismatch: Option<ErrorObject>,
+}
+
+impl ModernCall {
+    pub(crate) fn new(method: &str, params: Option<&RawJson>, options: &CallOptions) -> Self {
+        Self {
+            method: method.to_owned(),
+            params: params.cloned(),
+            options: options.clone(),
+            rounds: 0,
+            paces: 0,
+            revised: false,
+            mismatch: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
-use mcp_model::{ListRootsResult, MetaObject, ProtocolVersion, Root, methods};
+use mcp_model::{MetaObject, ProtocolVersion};
 
 use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall, earliest};
 use crate::config::Config;
@@ -18,6 +18,7 @@ use crate::event::{EndReason, Event, ServerRequestId};
 use crate::gate;
 use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
+use crate::roots::Roots;
 use crate::server_requests::ServerRequests;
 use crate::tools::ToolTable;
 use crate::transmit::{Head, Transmit, TransmitKind};
@@ -57,11 +58,7 @@ pub struct Connection {
     pub(crate) wants_restart: bool,
     /// The newest time that was told with an input or a call.
     pub(crate) clock: Option<Instant>,
-    roots: Vec<Root>,
-    /// The server was told the roots.
-    roots_told: bool,
-    /// The roots that it was told have changed, and it could not be told yet.
-    roots_stale: bool,
+    pub(crate) roots: Roots,
 }
 
 /// What a deadline belongs to.
@@ -92,9 +89,7 @@ impl Connection {
             tools: ToolTable::new(config.limits.max_tools_with_headers),
             wants_restart: false,
             clock: None,
-            roots: config.roots.clone().unwrap_or_default(),
-            roots_told: false,
-            roots_stale: false,
+            roots: Roots::new(config.roots.clone().unwrap_or_default()),
             config,
         }
     }
@@ -116,15 +111,7 @@ impl Connection {
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         if let Some(state) = self.calls.get_mut(&call) {
             if modern {
-                state.modern = Some(Box::new(ModernCall {
-                    method: method.to_owned(),
-                    params: params.cloned(),
-                    options: options.clone(),
-                    rounds: 0,
-                    paces: 0,
-                    revised: false,
-                    mismatch: None,
-                }));
+                state.modern = Some(Box::new(ModernCall::new(method, params, options)));
             } else {
                 state.setup = Setup::of(method, params);
             }
@@ -142,36 +129,6 @@ impl Connection {
         let version = self.ready()?.protocol_version;
         gate::check_notification(method, version, self.config.roots.is_some())?;
         self.queue_notification(method, params, None)
-    }
-
-    /// Replaces the offered roots and tells the server if they differ. Needs roots to have been offered at start.
-    pub fn set_roots(&mut self, roots: Vec<Root>) -> Result<(), Misuse> {
-        if self.config.roots.is_none() {
-            return Err(Misuse::NotDeclaredByClient { capability: "roots" });
-        }
-        if matches!(self.phase, Phase::Closed) {
-            return Err(Misuse::Closed);
-        }
-        let meta = |root: &Root| root.meta.as_ref().map(|meta| meta.get().to_owned());
-        let same = |(a, b): (&Root, &Root)| a.uri == b.uri && a.name == b.name && meta(a) == meta(b);
-        if roots.len() == self.roots.len() && roots.iter().zip(&self.roots).all(same) {
-            return Ok(());
-        }
-        if self.phase.modern().is_some() {
-            // A modern server is never told: it asks when it needs to know.
-        } else if matches!(self.phase, Phase::Ready { .. }) {
-            self.queue_notification(methods::NOTIFICATIONS_ROOTS_LIST_CHANGED, None, None)?;
-        } else {
-            // Before the handshake is over nothing else may be sent; a server that asked already is told after it.
-            self.roots_stale = self.roots_told;
-        }
-        self.roots = roots;
-        Ok(())
-    }
-
-    /// The roots offered now.
-    pub fn roots(&self) -> &[Root] {
-        &self.roots
     }
 
     /// Ends a call for the application. If the request may have left, the server is told, except for `initialize`,
@@ -221,10 +178,7 @@ impl Connection {
             self.phase = Phase::Ready { server };
             self.events.push_back(Event::Ready);
         }
-        if std::mem::take(&mut self.roots_stale) {
-            let told = self.queue_notification(methods::NOTIFICATIONS_ROOTS_LIST_CHANGED, None, None);
-            debug_assert!(told.is_ok(), "a notification without params serialises");
-        }
+        self.tell_of_changed_roots();
     }
 
     /// The transport ended, or the application closes: every call ends, every question of the server is withdrawn,
@@ -472,18 +426,6 @@ impl Connection {
 
     pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
         &mut self.scratch
-    }
-
-    /// The roots as the negotiated revision writes them, for the server that asks.
-    pub(crate) fn tell_roots(&mut self) -> ListRootsResult {
-        self.roots_told = true;
-        self.roots_stale = false;
-        self.current_roots()
-    }
-
-    pub(crate) fn current_roots(&self) -> ListRootsResult {
-        let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
-        ListRootsResult::new(self.roots.clone()).for_version(version)
     }
 
     pub(crate) fn push_event(&mut self, event: Event) {

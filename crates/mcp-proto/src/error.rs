@@ -6,6 +6,8 @@ use std::time::Duration;
 use mcp_jsonrpc::{DecodeError, ErrorObject};
 use mcp_model::{ProtocolVersion, ServerFeature};
 
+use crate::suspended::SuspendedCall;
+
 /// How a call ended when it did not end with a result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub enum CallError {
     },
     /// The server answered with an error object.
     Rpc(ErrorObject),
+    /// The server needs input, and the call was put away for it ([`CallOptions::suspend`](crate::CallOptions::suspend)).
+    Suspended(Box<SuspendedCall>),
     /// No answer in time.
     Timeout {
         /// How long the call had been given in all, extensions by progress included.
@@ -63,6 +67,7 @@ impl CallError {
             Self::InvalidEnvelope(_) | Self::InvalidResult { .. } => true,
             Self::InputRefused(_)
             | Self::Rpc(_)
+            | Self::Suspended(_)
             | Self::TooManyRounds { .. }
             | Self::UnsupportedVersion { .. } => false,
         }
@@ -75,6 +80,7 @@ impl fmt::Display for CallError {
             Self::Cancelled { .. } => f.write_str("the call was cancelled"),
             Self::Closed { .. } => f.write_str("the connection is closed"),
             Self::InputRefused(_) => f.write_str("the input that the server needs was not given"),
+            Self::Suspended(_) => f.write_str("the call waits for input"),
             Self::TooManyRounds { limit } => {
                 write!(f, "the server wants input for more than {limit} times")
             }

@@ -50,7 +50,9 @@ mod mrtr;
 mod phase;
 mod probe;
 mod renewal;
+mod roots;
 mod server_requests;
+mod suspended;
 #[cfg(test)]
 mod tests;
 mod tool_headers;
@@ -71,5 +73,6 @@ pub use error::{CallError, Misuse};
 pub use event::{Answer, EndReason, Event, InputRequest, ListKind, ServerRequest, ServerRequestId};
 pub use incoming::Origin;
 pub use phase::ServerFacts;
+pub use suspended::SuspendedCall;
 pub use tool_headers::{ToolHeaders, ToolHeadersError};
 pub use transmit::{Head, Routing, Transmit, TransmitKind};

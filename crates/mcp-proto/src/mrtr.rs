@@ -29,6 +29,7 @@ use crate::connection::{Connection, Timer};
 use crate::error::CallError;
 use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
 use crate::server_requests::Asker;
+use crate::suspended::SuspendedCall;
 
 /// The first wait before a retry for which there is nothing to answer; it doubles with each in a row.
 const FIRST_PACE: Duration = Duration::from_millis(50);
@@ -46,6 +47,34 @@ pub(crate) struct Pause {
     pub(crate) resumes: Option<Instant>,
 }
 
+impl Pause {
+    /// One that is over: everything was answered.
+    pub(crate) const fn answered(state: Option<String>, responses: BTreeMap<String, RawJson>) -> Self {
+        Self { state, open: Vec::new(), responses, resumes: None }
+    }
+}
+
+/// The call as it is put away, where its maker wants that and somebody must be asked.
+fn suspended(state: &CallState, request_state: &Option<String>, items: &[Item]) -> Option<SuspendedCall> {
+    let modern = state.modern.as_ref().filter(|modern| modern.options.suspend)?;
+    let mut suspended = SuspendedCall {
+        server: String::new(),
+        method: modern.method.clone(),
+        params: modern.params.clone(),
+        requests: BTreeMap::new(),
+        responses: BTreeMap::new(),
+        request_state: request_state.clone(),
+        rounds: modern.rounds,
+    };
+    for Item { key, raw, entry } in items {
+        match entry {
+            Entry::Answer(answer) => drop(suspended.responses.insert(key.clone(), answer.clone())),
+            Entry::Ask(_) => drop(suspended.requests.insert(key.clone(), raw.clone())),
+        }
+    }
+    (!suspended.requests.is_empty()).then_some(suspended)
+}
+
 /// Whether a server may ask for input in the middle of this method.
 pub(crate) fn takes_input(method: &str) -> bool {
     matches!(method, methods::TOOLS_CALL | methods::PROMPTS_GET | methods::RESOURCES_READ)
@@ -55,7 +84,12 @@ impl Connection {
     /// The server wants input before it goes on. `state` is out of the tables.
     pub(crate) fn pause(&mut self, now: Instant, call: CallId, mut state: CallState, result: RawRef<'_>) {
         match self.read_input_required(&mut state, result) {
-            Ok((request_state, entries)) => self.ask_all(now, call, state, request_state, entries),
+            Ok((request_state, entries)) => match suspended(&state, &request_state, &entries) {
+                Some(suspended) => {
+                    self.end_call(call, &state, Err(CallError::Suspended(Box::new(suspended))));
+                }
+                None => self.ask_all(now, call, state, request_state, entries),
+            },
             Err(error) => self.end_call(call, &state, Err(error)),
         }
     }
@@ -82,14 +116,17 @@ impl Connection {
         for (key, raw) in required.input_requests.unwrap_or_default() {
             let embedded: Embedded =
                 serde_json::from_str(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
-            entries.push((key, self.read_entry(&embedded)?));
+            let raw = RawJson::from_serialize(raw.as_ref())
+                .map_err(|_| invalid("an input request is not readable"))?;
+            let entry = self.read_entry(&embedded)?;
+            entries.push(Item { key, raw, entry });
         }
         if entries.is_empty() {
             modern.paces += 1
         } else {
             modern.paces = 0
         }
-        let questions = entries.iter().filter_map(|(_, entry)| match entry {
+        let questions = entries.iter().filter_map(|item| match &item.entry {
             Entry::Ask(input) => Some(input.bytes()),
             Entry::Answer(_) => None,
         });
@@ -131,12 +168,12 @@ impl Connection {
         call: CallId,
         mut state: CallState,
         request_state: Option<String>,
-        entries: Vec<(String, Entry)>,
+        entries: Vec<Item>,
     ) {
         let paces = state.modern.as_ref().map_or(0, |modern| modern.paces);
         let mut pause =
             Pause { state: request_state, open: Vec::new(), responses: BTreeMap::new(), resumes: None };
-        for (key, entry) in entries {
+        for Item { key, entry, .. } in entries {
             match entry {
                 Entry::Answer(answer) => drop(pause.responses.insert(key, answer)),
                 Entry::Ask(input) => {
@@ -236,7 +273,14 @@ impl Connection {
 }
 
 /// State and checked entries of a result that wants input.
-type Required = (Option<String>, Vec<(String, Entry)>);
+type Required = (Option<String>, Vec<Item>);
+
+/// One entry of `inputRequests`.
+struct Item {
+    key: String,
+    raw: RawJson,
+    entry: Entry,
+}
 
 /// What one entry of `inputRequests` comes to.
 enum Entry {
@@ -255,7 +299,7 @@ impl InputRequest {
 }
 
 /// The original params with the answers and the state of one round.
-fn with_input(params: Option<&RawJson>, pause: &Pause) -> Result<RawJson, CallError> {
+pub(crate) fn with_input(params: Option<&RawJson>, pause: &Pause) -> Result<RawJson, CallError> {
     let unreadable = |_| CallError::InvalidResult { reason: "the answers cannot be written".to_owned() };
     let mut members: BTreeMap<String, Box<RawValue>> = match params {
         Some(params) => params.parse().map_err(unreadable)?,

@@ -3,10 +3,10 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
+use mcp_client::model::{CallToolResult, ProtocolVersion, SubscriptionFilter};
 use mcp_client::{
-    Change, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Era, ErrorKind,
-    HttpServer, ListKind, Mode, StdioServer, VerdictReason,
+    Answer, Change, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Era, ErrorKind,
+    HttpServer, ListKind, Mode, Outcome, StdioServer, SuspendedCall, VerdictReason,
 };
 use serde_json::{Map, Value, json};
 
@@ -232,4 +232,46 @@ async fn over_http_a_bare_refusal_of_the_probe_leads_to_a_clean_initialize() {
     assert!(initialize.body.contains(r#""method":"initialize""#));
     assert_eq!((initialize.header("mcp-method"), initialize.header("mcp-protocol-version")), (None, None));
     drop(connecting);
+}
+
+/// A call is put away by one client and taken up by another.
+#[tokio::test(start_paused = true)]
+async fn a_suspended_call_is_taken_up_by_another_client() {
+    let schema = json!({ "type": "object", "properties": { "yes": { "type": "boolean" } } });
+    let ask =
+        json!({ "method": "elicitation/create", "params": { "message": "m", "requestedSchema": schema } });
+    let never = async |_: ElicitRequest, _: ElicitationContext| -> ElicitResult { panic!("nobody is asked") };
+    let (client, mut peer) = modern(auto().on_elicitation(never)).await;
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({ "x": 1 })).or_suspend(), async {
+        let call = peer.expect("tools/call").await;
+        let wanted =
+            json!({ "resultType": "input_required", "inputRequests": { "q": ask }, "requestState": "s" });
+        peer.answer(&call, wanted).await;
+    });
+    let Outcome::Suspended(suspended) = outcome.unwrap() else { panic!("not suspended") };
+    let stored = serde_json::to_string(&suspended).unwrap();
+    client.close().await;
+
+    let (client, mut peer) = modern(auto().on_elicitation(never)).await;
+    let answer = || {
+        (
+            "q".to_owned(),
+            Answer::Elicit(ElicitResult::accept(Map::from_iter([("yes".to_owned(), json!(true))]))),
+        )
+    };
+    let taken: SuspendedCall = serde_json::from_str(&stored).unwrap();
+    let resumed = client.resume::<CallToolResult>(taken.clone(), [answer()]);
+    let (result, ()) = tokio::join!(resumed.into_future(), async {
+        let retry = peer.expect("tools/call").await;
+        assert_eq!(retry["params"]["requestState"], "s");
+        assert_eq!(retry["params"]["inputResponses"]["q"]["content"], json!({ "yes": true }));
+        peer.answer(&retry, json!({ "resultType": "complete", "content": [] })).await;
+    });
+    result.unwrap();
+    let unanswered = client.resume::<CallToolResult>(taken.clone(), []).await;
+    assert_eq!(summary(unanswered), ("misuse", false));
+    let mut elsewhere = taken;
+    elsewhere.server = "https://example.com/mcp".to_owned();
+    let other = client.resume::<CallToolResult>(elsewhere, [answer()]).await;
+    assert_eq!(summary(other), ("misuse", false));
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection};
+use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection, Mode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -95,7 +95,7 @@ pub(crate) async fn connected(builder: ClientBuilder) -> (Client, Peer) {
 }
 
 pub(crate) fn builder() -> ClientBuilder {
-    Client::builder("test", "1.0")
+    Client::builder("test", "1.0").mode(Mode::Legacy)
 }
 
 /// Collects the events of a connection.

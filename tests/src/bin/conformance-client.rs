@@ -138,11 +138,11 @@ async fn use_everything(client: &Client) -> Result<(), Failure> {
 
 async fn make_the_calls_of_the_context(client: &Client) -> Result<(), Failure> {
     let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT")?)?;
-    let calls = context["toolCalls"].as_array().ok_or("the context has no toolCalls")?;
+    let calls = context.get("toolCalls").and_then(Value::as_array).ok_or("the context has no toolCalls")?;
     client.list_tools().all().await?;
     for call in calls {
-        let name = call["name"].as_str().ok_or("a call without a name")?;
-        succeeded(&client.call_tool(name, &call["arguments"]).await?)?;
+        let name = call.get("name").and_then(Value::as_str).ok_or("a call without a name")?;
+        succeeded(&client.call_tool(name, call.get("arguments")).await?)?;
     }
     Ok(())
 }

@@ -16,7 +16,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::model::{LoggingLevel, Paginated, ProgressNotificationParams, Root, ServerFeature, WithMeta};
+use mcp_client::model::{
+    LoggingLevel, Paginated, ProgressNotificationParams, ProtocolVersion, Root, ServerFeature, WithMeta,
+};
 use mcp_client::{
     Client, ClientEvent, Endpoint, Error, HttpServer, List, ListKind, ListedItem, RawJson, StdioServer,
 };
@@ -135,16 +137,13 @@ fn endpoint(target: &Target) -> Result<Endpoint, String> {
 }
 
 async fn connect(options: &Options, endpoint: Endpoint, output: &Arc<Output>) -> Result<Client, Failure> {
-    if options.mode == Mode::Modern {
-        return Err(Failure {
-            kind: mcp_client::ErrorKind::UnsupportedVersion.as_str(),
-            message: "this client does not speak 2026-07-28".to_owned(),
-            code: None,
-            data: None,
-            outcome_unknown: false,
-        });
-    }
+    let mode = match options.mode {
+        Mode::Auto => mcp_client::Mode::Auto,
+        Mode::Legacy => mcp_client::Mode::Legacy,
+        Mode::Modern => mcp_client::Mode::Pinned(ProtocolVersion::LATEST),
+    };
     let mut builder = Client::builder("mcp-client-connect", env!("CARGO_PKG_VERSION"))
+        .mode(mode)
         .initialize_timeout(options.timeout)
         .request_timeout(options.timeout)
         .roots(working_directory());

@@ -15,7 +15,7 @@ mod questions;
 mod slot;
 mod subscribing;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -24,8 +24,8 @@ use std::time::Instant;
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId, Transmit,
-    TransmitKind,
+    Answer, CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId,
+    SuspendedCall, Transmit, TransmitKind,
 };
 use mcp_transport::Received;
 use tokio::runtime::Handle;
@@ -273,6 +273,23 @@ impl Driver {
     ) -> Result<RawJson, Error> {
         let call = self.open(|core, now| core.call(now, method, params.as_ref(), &options))?;
         self.drive(call, on_progress).await.map(|(raw, _)| raw)
+    }
+
+    /// Takes up a call that was put away.
+    pub(crate) async fn resume(
+        self: Arc<Self>,
+        suspended: &SuspendedCall,
+        answers: BTreeMap<String, Answer>,
+        options: CallOptions,
+        on_progress: Option<ProgressFn>,
+    ) -> Result<RawJson, Error> {
+        let call = self.open(|core, now| core.resume_suspended(now, suspended, answers, &options))?;
+        self.drive(call, on_progress).await.map(|(raw, _)| raw)
+    }
+
+    /// What the application connected to.
+    pub(crate) fn server_name(&self) -> &str {
+        &self.server
     }
 
     /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.

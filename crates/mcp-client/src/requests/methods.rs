@@ -16,8 +16,8 @@ use crate::client::Client;
 impl<T> Call<T> {
     /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
-        let Self { client, method, params, options, on_progress, .. } = self;
-        Call { client, method, params, options, on_progress, decode: super::valid }
+        let Self { client, method, params, options, on_progress, resumed, .. } = self;
+        Call { client, method, params, options, on_progress, resumed, decode: super::valid }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod list;
 mod methods;
+mod suspend;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,6 +24,8 @@ use crate::driver::ProgressFn;
 use crate::error::Error;
 
 pub use list::{List, ListedItem, Pages};
+pub use suspend::Outcome;
+use suspend::Resumed;
 
 /// A call that has not been sent yet. Await it to send it and to get its result.
 ///
@@ -35,6 +38,8 @@ pub struct Call<T> {
     params: Result<Option<RawJson>, Error>,
     options: CallOptions,
     on_progress: Option<ProgressFn>,
+    /// It was suspended before, and goes on.
+    resumed: Option<Box<Resumed>>,
     decode: fn(&str, RawJson) -> Result<T, Error>,
 }
 
@@ -73,11 +78,18 @@ impl<T: 'static> IntoFuture for Call<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, params, options, on_progress, decode } = self;
+        let Self { client, method, params, options, on_progress, resumed, decode } = self;
         let name = method.clone();
         let raw = Box::pin(async move {
             let driver = Arc::clone(client.driver());
-            let raw = driver.call(&method, params?, options, on_progress).await;
+            let raw = match resumed {
+                Some(resumed) => {
+                    params?;
+                    let Resumed { call, answers } = *resumed;
+                    driver.resume(&call, answers, options, on_progress).await
+                }
+                None => driver.call(&method, params?, options, on_progress).await,
+            };
             // The client lives as long as its calls: dropping the last handle would end the connection under them.
             drop(client);
             raw
@@ -178,6 +190,7 @@ impl Client {
             params,
             options: self.request_options(),
             on_progress: None,
+            resumed: None,
             decode,
         }
     }

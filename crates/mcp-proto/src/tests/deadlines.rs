@@ -110,6 +110,7 @@ fn progress_renews_the_timeout_up_to_the_hard_maximum() {
         max_total: Duration::from_secs(35),
         reset_on_progress: true,
         progress: true,
+        suspend: false,
         meta: None,
     };
     let (call, id) = session.call_with("tools/call", &options);
@@ -136,6 +137,7 @@ fn a_hard_maximum_below_the_timeout_wins_where_progress_renews() {
         max_total: Duration::from_secs(5),
         reset_on_progress: true,
         progress: true,
+        suspend: false,
         meta: None,
     };
     let (call, id) = session.call_with("tools/call", &options);

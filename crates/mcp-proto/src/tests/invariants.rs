@@ -244,6 +244,7 @@ impl Model {
             max_total: Duration::from_secs(60),
             reset_on_progress: reset,
             progress,
+            suspend: seconds % 7 == 3,
             meta: None,
         };
         let open = self.core.calls_in_flight();

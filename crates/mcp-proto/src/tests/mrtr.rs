@@ -11,7 +11,7 @@ use super::modern::{on_channel, on_exchanges};
 use super::{Session, raw};
 use crate::{
     Answer, CallError, CallId, CallOptions, Config, DiagnosticKind, EndReason, Event, InputRequest, Limits,
-    ServerRequest,
+    Misuse, ServerRequest, SuspendedCall,
 };
 
 /// A state that looks like JSON, with an escape that another writer would spell otherwise.
@@ -287,4 +287,55 @@ fn closing_ends_a_paused_call_and_its_questions() {
     );
     assert!(events.iter().any(|event| matches!(event, Event::ServerRequestEnded { .. })));
     session.assert_idle();
+}
+
+/// A call that is put away in one session and taken up in another, with everything it was made of.
+#[test]
+fn a_suspended_call_goes_on_in_another_session() {
+    let mut session = Session::modern(everything());
+    let options = CallOptions { suspend: true, ..CallOptions::default() };
+    let params = json!({"name": "t", "arguments": {"x": 1}});
+    let (call, request) = session.ask_with("tools/call", &params, &options);
+    let requests = json!({"a": form(), "b": {"method": "roots/list"}});
+    session.answer(&request["id"], &required(&requests, Some(STATE)));
+    let CallError::Suspended(suspended) = session.failure(call) else { panic!("not suspended") };
+    session.assert_idle();
+    assert!(!format!("{suspended:?}").contains("arguments"));
+    let stored = serde_json::to_string(&suspended).unwrap();
+    drop(session);
+
+    let mut session = Session::modern(everything());
+    let taken: SuspendedCall = serde_json::from_str(&stored).unwrap();
+    let resume = |session: &mut Session, answers: Vec<(&str, Answer)>| {
+        let answers = answers.into_iter().map(|(key, answer)| (key.to_owned(), answer)).collect();
+        session.core.resume_suspended(session.now, &taken, answers, &CallOptions::default())
+    };
+    let content = serde_json::Map::from_iter([("n".to_owned(), json!("no number"))]);
+    let misfit = Answer::Elicit(ElicitResult::accept(content));
+    for answers in [vec![], vec![("a", misfit)], vec![("a", accept()), ("z", accept())]] {
+        assert_eq!(resume(&mut session, answers), Err(Misuse::WrongAnswer));
+    }
+    session.assert_idle();
+    let call = resume(&mut session, vec![("a", accept())]).unwrap();
+    let request = session.only_sent();
+    assert_eq!(
+        (&request["method"], &request["params"]["arguments"]),
+        (&json!("tools/call"), &json!({"x": 1}))
+    );
+    assert_eq!(request["params"]["requestState"], STATE);
+    let roots = json!({"roots": [{"uri": "file:///a"}]});
+    let responses = json!({"a": {"action": "accept", "content": {"n": 1}}, "b": roots});
+    assert_eq!(request["params"]["inputResponses"], responses);
+    // It counts the rounds of both lives, and its retries are made of the original.
+    session.answer(&request["id"], &required(&json!({"c": form()}), None));
+    let question = session.question();
+    session.give(&question, accept());
+    let retry = session.only_sent();
+    assert!(retry["params"].get("requestState").is_none());
+    assert_eq!(retry["params"]["inputResponses"].as_object().unwrap().len(), 1);
+    session.answer(&retry["id"], &json!({"content": []}));
+    assert!(session.outcome(call).is_ok());
+
+    let mut legacy = Session::ready();
+    assert!(matches!(resume(&mut legacy, vec![("a", accept())]), Err(Misuse::NotInRevision { .. })));
 }
