@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
-use mcp_model::{MetaObject, ProtocolVersion};
+use mcp_model::{MetaObject, ProtocolVersion, methods};
 
 use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall, earliest};
 use crate::config::Config;
@@ -97,6 +97,9 @@ impl Connection {
     /// Sends a request. The returned call ends with exactly one [`Event::CallEnded`].
     ///
     /// `params` is the text of a JSON object without `_meta` (that goes into [`CallOptions::meta`]), or `None`.
+    ///
+    /// `logging/setLevel`, which a modern server does not have, sends nothing to one: the level goes into each later
+    /// request, where [`CallOptions::meta`] does not say another.
     pub fn call(
         &mut self,
         now: Instant,
@@ -104,6 +107,9 @@ impl Connection {
         params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<CallId, Misuse> {
+        if method == methods::LOGGING_SET_LEVEL && self.phase.modern().is_some() {
+            return self.set_log_level(params);
+        }
         let server = self.usable()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
         let call = self.next_call_id();

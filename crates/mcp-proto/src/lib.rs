@@ -5,8 +5,8 @@
 //! credentials. Time comes in as an argument, messages come in decoded and go out as text, so the whole protocol can
 //! be driven in a test in virtual time, or by another runtime than the one this workspace uses.
 //!
-//! [`Connection`] is the whole of it. It speaks the revisions that begin with `initialize`: 2024-11-05, 2025-03-26,
-//! 2025-06-18 and 2025-11-25.
+//! [`Connection`] is the whole of it. It speaks both eras of the protocol: the revisions that begin with `initialize`
+//! (2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25), and 2026-07-28, which says everything in each request.
 //!
 //! ```
 //! use std::time::Instant;

@@ -4,7 +4,9 @@
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
-use mcp_model::{MetaObject, ProtocolVersion, ResultType, inspect_result_type, methods};
+use mcp_model::{
+    LoggingLevel, MetaObject, ProtocolVersion, ResultType, ServerFeature, inspect_result_type, meta, methods,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,6 +14,7 @@ use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::era::Wire;
 use crate::error::{CallError, Misuse};
+use crate::event::Event;
 use crate::lifecycle::versions_offered;
 use crate::mrtr::takes_input;
 use crate::phase::Phase;
@@ -23,11 +26,41 @@ impl Connection {
     pub(crate) fn prepare_meta(&mut self, version: ProtocolVersion) -> Result<(), Misuse> {
         if self.meta.as_ref().is_none_or(|(made_for, _)| *made_for != version) {
             let client_info = self.config.send_client_info.then_some(&self.config.client_info);
-            let meta = MetaObject::for_request(version, &self.config.capabilities(), client_info)
+            let mut members = MetaObject::for_request(version, &self.config.capabilities(), client_info)
                 .map_err(|_| Misuse::Unserializable)?;
-            self.meta = Some((version, meta));
+            let level = self.meta.as_ref().and_then(|(_, members)| members.get(meta::LOG_LEVEL));
+            if let Some(level) = level {
+                members.insert_raw(meta::LOG_LEVEL, level.to_owned());
+            }
+            self.meta = Some((version, members));
         }
         Ok(())
+    }
+
+    /// Puts the log level into every later request. The call that asks for it ends at once.
+    pub(crate) fn set_log_level(&mut self, params: Option<&RawJson>) -> Result<CallId, Misuse> {
+        #[derive(Deserialize)]
+        struct Wanted {
+            level: LoggingLevel,
+        }
+        let Phase::Ready { server } = &self.phase else { return Err(Misuse::NotReady) };
+        let (version, feature) = (server.protocol_version, ServerFeature::Logging);
+        if !server.capabilities.declares(feature) {
+            return Err(Misuse::NotDeclaredByServer {
+                method: methods::LOGGING_SET_LEVEL.to_owned(),
+                feature,
+            });
+        }
+        let wanted: Wanted =
+            params.and_then(|params| params.parse().ok()).ok_or(Misuse::ParamsNotAnObject)?;
+        let nothing = RawJson::from_text("{}".to_owned()).map_err(|_| Misuse::Unserializable)?;
+        self.prepare_meta(version)?;
+        if let Some((_, members)) = &mut self.meta {
+            members.insert(meta::LOG_LEVEL, &wanted.level).map_err(|_| Misuse::Unserializable)?;
+        }
+        let call = self.next_call_id();
+        self.push_event(Event::CallEnded { call, outcome: Ok(nothing) });
+        Ok(call)
     }
 
     /// What a transport repeats of a message under this revision.

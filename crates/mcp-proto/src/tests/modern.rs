@@ -118,11 +118,28 @@ fn the_head_repeats_method_and_name_on_exchanges_only() {
     assert_eq!((head.protocol_version, head.routing), (Some(MODERN), None));
 }
 
-/// protocol:L-15, protocol:G-02, protocol:LG-02
+/// protocol:LG-02, protocol:L-21
+#[test]
+fn a_log_level_is_said_with_each_later_request() {
+    let mut session = Session::modern(on_channel());
+    assert_eq!(session.try_call("logging/setLevel"), Err(Misuse::ParamsNotAnObject));
+    let level = raw(&json!({"level": "warning"}));
+    let options = CallOptions::default();
+    let call = session.core.call(session.now, "logging/setLevel", Some(&level), &options).unwrap();
+    assert!(session.outcome(call).is_ok() && session.sent().is_empty());
+    let key = "io.modelcontextprotocol/logLevel";
+    let (_, request) = session.ask("tools/list", &json!({}));
+    assert_eq!(request["params"]["_meta"][key], "warning");
+    let options = CallOptions { meta: json!({key: "debug"}).as_object().cloned(), ..options };
+    let (_, request) = session.ask_with("tools/list", &json!({}), &options);
+    assert_eq!(request["params"]["_meta"][key], "debug");
+}
+
+/// protocol:L-15, protocol:G-02
 #[test]
 fn methods_of_the_other_era_are_refused() {
     let mut session = Session::modern(on_channel());
-    for method in ["ping", "resources/subscribe", "logging/setLevel"] {
+    for method in ["ping", "resources/subscribe"] {
         let refused = Misuse::NotInRevision { method: method.to_owned(), version: MODERN };
         assert_eq!(session.try_call(method), Err(refused));
     }
