@@ -24,22 +24,13 @@ use Effect::{Answers, Misses, Refuses, Spoils, Unsupported};
 pub(crate) struct Letter {
     pub(crate) name: String,
     pub(crate) messages: Vec<Vec<u8>>,
-    /// Over a channel that all calls share; see [`Letter::shared_on`].
+    /// Over a channel that all calls share.
     pub(crate) shared: Effect,
     /// In the response to the call's own POST.
     pub(crate) own: Effect,
 }
 
 impl Letter {
-    /// Over a channel that all calls share. While there is only the handshake, an error without an id can mean nothing else.
-    pub(crate) fn shared_on(&self, on: On) -> Effect {
-        let names_none = !self.messages.iter().any(|message| message.windows(3).any(|part| part == b"$ID"));
-        match (on, self.own) {
-            (On::Initialize, Refuses) if names_none => Refuses,
-            _ => self.shared,
-        }
-    }
-
     fn new(name: impl Into<String>, message: impl Into<Vec<u8>>, shared: Effect, own: Effect) -> Self {
         Self { name: name.into(), messages: vec![message.into()], shared, own }
     }

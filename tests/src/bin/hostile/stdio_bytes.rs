@@ -16,7 +16,7 @@ pub(crate) fn all() -> Vec<Behaviour> {
     for on in ANSWERED {
         for letter in letters::for_any().into_iter().chain(letters::results_for(on)) {
             all.extend(beside_the_answer(on, &letter));
-            let expect = Expect::confined(on, outcome(letter.shared_on(on)));
+            let expect = Expect::confined(on, outcome(letter.shared));
             all.push(row(on, &letter.name, vec![lines(&letter.messages)], expect));
         }
         all.extend(framing(on));
@@ -63,7 +63,7 @@ fn line(message: &str) -> Act {
 /// What is no answer harms none: not before the answer, not after it. After it, nothing does.
 fn beside_the_answer(on: On, letter: &Letter) -> Vec<Behaviour> {
     let mut all = Vec::new();
-    if letter.messages.len() == 1 && letter.shared_on(on) == Effect::Misses {
+    if letter.messages.len() == 1 && letter.shared == Effect::Misses {
         let acts = vec![lines(&letter.messages), Act::Proper];
         all.push(well(on, &format!("{}, then the answer", letter.name), acts));
     }
