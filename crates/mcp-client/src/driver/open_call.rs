@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallId, Transmit};
+use mcp_proto::{CallError, CallId, Transmit};
 use tokio::time::Sleep;
 
 use super::slot::{Slot, Step};
@@ -122,6 +122,21 @@ impl OpenCall {
             open
         });
         if failed { Err(Error::transport_failed(error)) } else { Ok(()) }
+    }
+
+    /// The call's exchange ended in good order. A call that is open all the same has no answer to wait for: what the
+    /// transport took for its answer is none to the core.
+    pub(super) fn exchange_ended(&self) -> Result<(), Error> {
+        if self.is_settled() {
+            return Ok(());
+        }
+        let open = self.driver.with(|core, _| {
+            let open = core.is_open(self.id);
+            core.forget(self.id);
+            open
+        });
+        let reason = "the response holds no answer to the request".to_owned();
+        if open { Err(Error::call(CallError::InvalidResult { reason })) } else { Ok(()) }
     }
 
     /// The server no longer knows the session. Whether the call goes on in a new one.
