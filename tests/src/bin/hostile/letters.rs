@@ -302,6 +302,12 @@ const ENVELOPES: &[(&str, &str, Effect, Effect)] = &[
     ),
     ("itself in a batch", r#"[{"jsonrpc":"2.0","id":$ID,"result":$RESULT}]"#, Spoils, Spoils),
     (
+        "itself in a batch with its id as text",
+        r#"[{"jsonrpc":"2.0","id":"$ID","result":$RESULT}]"#,
+        Misses,
+        Spoils,
+    ),
+    (
         "an error in a batch",
         r#"[{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"m"}}]"#,
         Spoils,

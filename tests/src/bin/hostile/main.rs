@@ -83,3 +83,18 @@ fn all(transport: Option<Transport>) -> Vec<Behaviour> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_transport_has_its_hundreds_of_behaviours_by_names_of_their_own() {
+        for transport in [Transport::Stdio, Transport::Http] {
+            let names: Vec<String> =
+                all(Some(transport)).into_iter().map(|behaviour| behaviour.name).collect();
+            assert!(names.len() >= 200);
+            assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        }
+    }
+}
