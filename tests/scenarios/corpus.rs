@@ -15,6 +15,7 @@ fn entries(folder: PathBuf) -> BTreeSet<String> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "shown when a body panics: the way to the input")]
 fn every_input_of_every_target_passes() {
     assert!(!mcp_fuzz::TARGETS.is_empty());
     for (name, body) in mcp_fuzz::TARGETS {
@@ -22,7 +23,6 @@ fn every_input_of_every_target_passes() {
         let inputs = entries(folder.clone());
         assert!(!inputs.is_empty(), "the target {name} has no corpus");
         for input in inputs {
-            // Shown when a body panics: the test's output is then the way to the input.
             println!("{name}/{input}");
             body(&fs::read(folder.join(input)).unwrap());
         }

@@ -90,6 +90,7 @@ fn steps() -> Result<Vec<Step>, Stop> {
     let corpus = ["test", "-p", "mcp-tests", "--test", "scenarios", "corpus::"];
     steps.push(Step::new("corpus replay", cargo(), &corpus, Proof::Tests));
     steps.push(Step::new("fuzz", own()?, &["fuzz", "--seconds", FUZZ_SECONDS], Proof::Exit));
+    steps.push(Step::new("hostile servers", own()?, &["hostile"], Proof::Exit));
     steps.push(Step::new("real servers", own()?, &["real-servers"], Proof::Exit));
     for claim in CLAIMS {
         let mut words = vec!["conformance", "--no-auth", "--revision", claim.revision, "--mode", claim.mode];

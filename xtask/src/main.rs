@@ -1,7 +1,7 @@
 //! Build, check, fuzz, benchmark and release tasks, one file a command: `cargo xtask <command>`.
 //!
 //! Every command prints what it did and ends with `N passed, M failed`, except `ci`, which ends with the summary of the last
-//! test run. Exit 0 when nothing failed, 1 when something did, 2 for a usage mistake (then nothing was started).
+//! test run, and `hostile`, which counts what must not happen. Exit 0 when nothing failed, 1 when something did, 2 for a usage mistake (then nothing was started).
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task's output is what it prints")]
@@ -10,6 +10,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod fuzz;
+mod hostile;
 mod layers;
 mod real_servers;
 mod run_bounded;
@@ -40,6 +41,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
                                         the official suite, strictly
   real-servers [--transport stdio|http] servers that other people wrote
+  hostile [--transport stdio|http] [--verbose]
+                                        servers that break off, lie or flood
   bench leaves|stdio|http|all [--quick] parsers, and whole clients, against their goals beside their peers";
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(args),
         Some("conformance") => conformance::run(args),
         Some("fuzz") => fuzz::run(args),
+        Some("hostile") => hostile::run(args),
         Some("layers") => layers::run(args),
         Some("real-servers") => real_servers::run(args),
         // Not for people: the conformance suite starts the client through it.

@@ -103,7 +103,7 @@ async fn tour(endpoint: Endpoint) -> Result<(), Failure> {
 
     println!("call        connect_account, which wants a page opened");
     let connected = client.call_tool("connect_account", json!({})).await?;
-    ensure(connected.is_error != Some(true), "the account was not connected")?;
+    ensure(!connected.is_error(), "the account was not connected")?;
     ensure(questions.urls.load(Ordering::Relaxed) == 1, "the page was not asked for once")?;
     ensure(completed.load(Ordering::Relaxed) == 1, "the server did not report the page as done")?;
     println!("  result    the account is connected");
@@ -158,8 +158,7 @@ impl ElicitationHandler for Questions {
 }
 
 fn structured(result: &mcp_client::model::CallToolResult) -> Result<Value, Failure> {
-    let raw = result.structured_content.as_ref().ok_or("the result has no structured content")?;
-    Ok(serde_json::from_str(raw.get())?)
+    Ok(result.structured().ok_or("the result has no structured content")??)
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Result<(), Failure> {

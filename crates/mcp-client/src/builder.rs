@@ -241,8 +241,8 @@ impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder")
             .field("config", &self.config)
-            .field("elicitation_handler", &self.elicitation.is_some())
-            .field("sampling_handler", &self.sampling.is_some())
+            .field("elicitation", &self.elicitation.is_some())
+            .field("sampling", &self.sampling.is_some())
             .field("request", &self.request)
             .finish_non_exhaustive()
     }

@@ -9,7 +9,24 @@ use mcp_jsonrpc::RequestId;
 
 /// Answers elicitations: shows the question to a person and brings back what they chose.
 ///
-/// A closure `async |request, context| ...` is a handler too. Each question runs on a task of its own. When the
+/// A closure that gives a future is a handler too. What it captures it lends to each question by a clone:
+///
+/// ```
+/// # use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext};
+/// # let (dialogs, _dialogs) = std::sync::mpsc::channel::<String>();
+/// let builder = Client::builder("my-app", "1.0").on_elicitation(
+///     move |question: ElicitRequest, _: ElicitationContext| {
+///         let dialogs = dialogs.clone();
+///         async move {
+///             let shown = dialogs.send(question.message().to_owned());
+///             if shown.is_ok() { ElicitResult::decline() } else { ElicitResult::cancel() }
+///         }
+///     },
+/// );
+/// # drop(builder);
+/// ```
+///
+/// Each question runs on a task of its own. When the
 /// server withdraws the question, the connection ends or
 /// [`server_request_timeout`](crate::ClientBuilder::server_request_timeout) passes, the future is dropped: close
 /// the dialog in its destructor. A handler that panics counts as `cancel`.

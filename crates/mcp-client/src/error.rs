@@ -244,6 +244,13 @@ impl Error {
     }
 }
 
+/// An endpoint that cannot be set up, with `?`.
+impl From<mcp_transport::Error> for Error {
+    fn from(error: mcp_transport::Error) -> Self {
+        Self::transport_failed(error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inner.cause {

@@ -19,7 +19,10 @@ pub use elicitation::{ElicitationContext, ElicitationHandler};
 pub use endpoint::Endpoint;
 pub use error::{Error, ErrorKind, Limit};
 pub use event::{ClientEvent, Events};
-pub use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, FormRequest, UrlRequest};
+pub use mcp_elicitation::{
+    Choice, ElicitAction, ElicitRequest, ElicitResult, Field, FieldKind, Form, FormRequest, FormSchema,
+    UrlRequest,
+};
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{

@@ -251,6 +251,11 @@ impl Connection {
         self.calls.contains_key(&call)
     }
 
+    /// Whether a request of this call has left and is not answered yet: not so while it waits to be sent, or for input.
+    pub fn awaits_answer(&self, call: CallId) -> bool {
+        self.calls.get(&self.sent_for(call)).is_some_and(|state| state.on_wire && state.dispatched)
+    }
+
     /// What the server said about itself; `None` before the handshake and after the end.
     pub fn server(&self) -> Option<&ServerFacts> {
         self.phase.server()

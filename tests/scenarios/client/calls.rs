@@ -104,6 +104,24 @@ async fn a_call_without_a_listener_asks_for_no_progress() {
     outcome.unwrap();
 }
 
+/// Results are objects; a derived reader alone would take an array for one.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_an_array_is_no_result() {
+    let (client, mut peer) = connected(builder()).await;
+    for result in [json!([]), json!([[]]), json!("done"), json!(null)] {
+        let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+            let request = peer.expect("tools/call").await;
+            peer.answer(&request, result.clone()).await;
+        });
+        assert_eq!(summary(outcome), ("peer_misbehaved", false), "{result}");
+        let (outcome, ()) = tokio::join!(client.list_tools().all(), async {
+            let request = peer.expect("tools/list").await;
+            peer.answer(&request, result.clone()).await;
+        });
+        assert_eq!(summary(outcome), ("peer_misbehaved", false), "{result}");
+    }
+}
+
 /// field: an error object is the server's, whole, and never a local failure.
 #[tokio::test(start_paused = true)]
 async fn an_error_object_reaches_the_caller_as_it_is() {

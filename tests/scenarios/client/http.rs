@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcp_client::{Client, ClientEvent, HttpServer};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -113,4 +114,30 @@ async fn nobody_listens_there() {
     drop(listener);
     let outcome = builder().connect(HttpServer::new(&format!("http://{address}/mcp")).unwrap()).await;
     assert_eq!(summary(outcome), ("transport", false));
+}
+
+/// protocol:G-05: what the transport takes for the answer and the core does not ends the call all the same, at once.
+#[tokio::test]
+async fn an_exchange_that_ends_without_an_answer_ends_its_call() {
+    let listener = TcpListener::bind(any_port()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (mut request, mut piece) = (String::new(), [0; 4096]);
+            while !request.contains("\"method\":\"initialize\"") {
+                let length = stream.read(&mut piece).await.unwrap();
+                assert!(length > 0, "{request}");
+                request.push_str(&String::from_utf8_lossy(&piece[..length]));
+            }
+            let id = request.split("\"id\":").nth(1).unwrap().split([',', '}']).next().unwrap();
+            let body = format!(r#"[{{"jsonrpc":"2.0","id":"{id}","result":{{}}}}]"#);
+            let length = body.len();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+            let response = format!("{head}content-length: {length}\r\n\r\n{body}");
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    });
+    let server = HttpServer::new(&format!("http://{address}/mcp")).unwrap();
+    let outcome = tokio::time::timeout(Duration::from_secs(30), builder().connect(server)).await;
+    assert_eq!(summary(outcome.expect("long before its deadline")), ("peer_misbehaved", true));
 }

@@ -3,7 +3,10 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
-use mcp_client::{ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler};
+use mcp_client::{
+    Choice, ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler, Field,
+    FieldKind, Form,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -107,36 +110,57 @@ fn ask(request: &ElicitRequest, server: &str) -> ElicitResult {
             }
         }
         ElicitRequest::Form(form) => {
-            let mut content = Map::new();
+            let mut filled = Form::new(form);
             for field in form.schema().fields() {
-                let default = field.default_value().map(|value| format!(" [{value}]")).unwrap_or_default();
-                let need = if field.is_required() { "" } else { ", optional" };
-                let prompt = shown(&format!("  {}{need}{default}: ", field.label()));
+                eprintln!("  {}", shown(&describe_field(field)));
                 loop {
-                    let Some(given) = line(&prompt) else { return ElicitResult::cancel() };
-                    // An empty line leaves the field out; its default is filled in later.
-                    if given.is_empty() {
+                    let Some(given) = line("  > ") else { return ElicitResult::cancel() };
+                    // An empty line leaves the field as it is: at its default, or out.
+                    if given.is_empty() && filled.errors(field.name()).is_empty() {
                         break;
                     }
-                    let typed = [serde_json::from_str(&given).ok(), Some(Value::String(given))];
-                    let Some(value) =
-                        typed.into_iter().flatten().find(|value| field.violations(value).is_empty())
-                    else {
-                        eprintln!("    that does not fit");
-                        continue;
-                    };
-                    content.insert(field.name().to_owned(), value);
-                    break;
+                    // The name comes from the form itself.
+                    let _ = filled.set_text(field.name(), &given);
+                    let errors = filled.errors(field.name());
+                    if errors.is_empty() {
+                        break;
+                    }
+                    for error in errors {
+                        eprintln!("    {}", shown(&error.message));
+                    }
                 }
             }
             match line("  Send this? [y]es, [n]o declines, anything else cancels: ").as_deref() {
-                Some("y" | "yes") => ElicitResult::accept(content),
+                Some("y" | "yes") => filled.submit().unwrap_or_else(|_| ElicitResult::cancel()),
                 Some("n" | "no") => ElicitResult::decline(),
                 _ => ElicitResult::cancel(),
             }
         }
         _ => ElicitResult::cancel(),
     }
+}
+
+/// What a person needs to know to fill in a field.
+fn describe_field(field: &Field) -> String {
+    let mut text = field.label();
+    if let Some(description) = field.description() {
+        text.push_str(": ");
+        text.push_str(description);
+    }
+    let choices = |choices: &[Choice]| choices.iter().map(Choice::label).collect::<Vec<_>>().join(", ");
+    let kind = match field.kind() {
+        FieldKind::Boolean(_) => "yes or no".to_owned(),
+        FieldKind::Number(number) if number.is_integer() => "a whole number".to_owned(),
+        FieldKind::Number(_) => "a number".to_owned(),
+        FieldKind::Select(select) => format!("one of {}", choices(select.choices())),
+        FieldKind::MultiSelect(select) => {
+            format!("any of {}, with commas between", choices(select.choices()))
+        }
+        _ => "text".to_owned(),
+    };
+    let need = if field.is_required() { "required" } else { "optional" };
+    let default = field.default_value().map(|value| format!(", {value} if left empty")).unwrap_or_default();
+    format!("{text} ({kind}; {need}{default})")
 }
 
 fn line(prompt: &str) -> Option<String> {

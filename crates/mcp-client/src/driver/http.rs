@@ -54,7 +54,7 @@ impl HttpLink {
                 biased;
                 received = exchange.next() => match received {
                     Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
-                    Ok(None) => return Ok(()),
+                    Ok(None) => return call.exchange_ended(),
                     Err(error) => return refused(call, error),
                 },
                 () = call.stirred() => {}

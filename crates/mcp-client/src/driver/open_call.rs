@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallId, ExchangeFailure, Transmit};
+use mcp_proto::{CallError, CallId, ExchangeFailure, Transmit};
 use tokio::time::Sleep;
 
 use super::slot::{Slot, Step};
@@ -122,6 +122,20 @@ impl OpenCall {
             open
         });
         if failed { Err(Error::transport_failed(error)) } else { Ok(()) }
+    }
+
+    /// The call's exchange ended in good order. A call that still waits for its answer has none to wait for: what the
+    /// transport took for its answer is none to the core. One that goes on with another request waits for that.
+    pub(super) fn exchange_ended(&self) -> Result<(), Error> {
+        let unanswered = self.driver.with(|core, _| {
+            let unanswered = core.awaits_answer(self.id);
+            if unanswered {
+                core.forget(self.id);
+            }
+            unanswered
+        });
+        let reason = "the response holds no answer to the request".to_owned();
+        if unanswered { Err(Error::call(CallError::InvalidResult { reason })) } else { Ok(()) }
     }
 
     /// The exchange of the call failed. Whether the core takes care of it.

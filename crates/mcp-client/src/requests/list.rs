@@ -147,7 +147,7 @@ where
     /// The next page; `None` after the last. A failed page can be asked for again.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.next_raw().await? else { return Ok(None) };
-        raw.parse().map(Some).map_err(|source| Error::unreadable_result(R::METHOD, source))
+        super::decode(R::METHOD, raw).map(Some)
     }
 
     /// The next page as raw JSON, with every member the server sent.

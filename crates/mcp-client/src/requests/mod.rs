@@ -197,7 +197,10 @@ impl Client {
 }
 
 fn decode<T: serde::de::DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
-    raw.parse().map_err(|source| Error::unreadable_result(method, source))
+    // A derived reader would also take an array, member by member.
+    let object =
+        if raw.as_str().starts_with('{') { Ok(()) } else { raw.parse::<Map<String, Value>>().map(drop) };
+    object.and_then(|()| raw.parse()).map_err(|source| Error::unreadable_result(method, source))
 }
 
 /// The decoder of envelopes has only bracketed a result; what is handed on must be JSON throughout.

@@ -49,6 +49,8 @@ pub(super) struct Keeper {
     timer: Option<Pin<Box<Sleep>>>,
     unwritten_bytes: u64,
     finished: bool,
+    /// It has let the senders of a burst go first and writes now.
+    stood_back: bool,
 }
 
 /// Why the connection ended; the first reason is kept.
@@ -74,11 +76,19 @@ impl Keeper {
             timer: None,
             unwritten_bytes: 0,
             finished: false,
+            stood_back: false,
         }
     }
 
     /// Does everything that can be done now; ready when the connection is over and reported.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.shared.is_burst() && !std::mem::replace(&mut self.stood_back, true) {
+            // To the end of the runtime's queue, once: the other senders of the burst queue theirs first, and one
+            // write takes them all.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.stood_back = false;
         loop {
             let now = tokio::time::Instant::now().into_std();
             let raised = self.shared.signal.take(cx);

@@ -42,6 +42,8 @@ pub(crate) struct Process {
     pid: Pid,
     /// Some child of this process exited; which one is then looked into.
     exits: tokio::signal::unix::Signal,
+    /// It was looked at since `exits` was registered: from then on only a signal is a reason to look again.
+    looked: bool,
     collected: bool,
 }
 
@@ -79,7 +81,7 @@ fn wrap(server: &StdioServer, guard: &mut Unwatched) -> io::Result<Spawned> {
         output: Box::new(output),
         input: Box::new(input),
         process: KeptProcess {
-            process: Process { child, pid, exits, collected: false },
+            process: Process { child, pid, exits, looked: false, collected: false },
             stderr: StderrDrain::new(Box::new(stderr), server.stderr_limits, server.stderr_hook.clone()),
         },
     })
@@ -108,6 +110,9 @@ impl Process {
         loop {
             // Registered before looking: an exit in between is seen here or wakes.
             let signalled = self.exits.poll_recv(cx);
+            if std::mem::replace(&mut self.looked, true) && !matches!(signalled, Poll::Ready(Some(()))) {
+                return Poll::Pending;
+            }
             match look(self.pid) {
                 Seen::Running => {}
                 Seen::Exited => return Poll::Ready(()),

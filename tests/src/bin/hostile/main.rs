@@ -1,0 +1,100 @@
+//! The matrix of malformed and aborted server behaviours, against the public API of `mcp-client`.
+//!
+//! `hostile [--transport stdio|http] [--verbose] [--only PART]` prints each behaviour that went wrong (with `--verbose` each one) and ends
+//! with `N tried, 0 hung, 0 panicked, 0 lost another call, 0 wrong error`. Exit 1 where one of the last four is not 0, 2 for
+//! a usage mistake. `--peer <behaviour>` is this program in the role of the server; it is for itself.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
+
+mod behaviour;
+mod http_bodies;
+mod http_heads;
+mod http_peer;
+mod http_streams;
+mod letters;
+mod runner;
+mod server;
+mod stdio_bytes;
+mod stdio_peer;
+mod stdio_processes;
+mod visit;
+
+use std::collections::HashSet;
+use std::process::ExitCode;
+
+use behaviour::{Behaviour, Transport};
+
+const USAGE: &str = "usage: hostile [--transport stdio|http] [--verbose] [--only PART_OF_A_NAME]";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name] = words.as_slice()
+        && flag == "--peer"
+    {
+        return match all(Some(Transport::Stdio)).into_iter().find(|behaviour| behaviour.name == *name) {
+            Some(behaviour) => stdio_peer::run(behaviour),
+            None => usage(&format!("there is no behaviour {name:?}")),
+        };
+    }
+    let (mut transport, mut verbose, mut only) = (None, false, None);
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--verbose" => verbose = true,
+            "--only" => only = words.next(),
+            "--transport" => match words.next().as_deref() {
+                Some("stdio") => transport = Some(Transport::Stdio),
+                Some("http") => transport = Some(Transport::Http),
+                _ => return usage("--transport is stdio or http"),
+            },
+            _ => return usage(&format!("{word:?} is not understood here")),
+        }
+    }
+    let mut behaviours = all(transport);
+    let mut names = HashSet::new();
+    if let Some(twice) = behaviours.iter().find(|behaviour| !names.insert(behaviour.name.clone())) {
+        eprintln!("hostile: two behaviours are called {:?}", twice.name);
+        return ExitCode::FAILURE;
+    }
+    if let Some(part) = only {
+        behaviours.retain(|behaviour| behaviour.name.contains(&part));
+    }
+    let tally = runner::run(behaviours, verbose);
+    println!("{tally}");
+    if tally.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn usage(mistake: &str) -> ExitCode {
+    eprintln!("hostile: {mistake}\n\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// The matrix.
+fn all(transport: Option<Transport>) -> Vec<Behaviour> {
+    let mut all = Vec::new();
+    if transport != Some(Transport::Http) {
+        all.extend(stdio_bytes::all());
+        all.extend(stdio_processes::all());
+    }
+    if transport != Some(Transport::Stdio) {
+        all.extend(http_bodies::all());
+        all.extend(http_heads::all());
+        all.extend(http_streams::all());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_transport_has_its_hundreds_of_behaviours_by_names_of_their_own() {
+        for transport in [Transport::Stdio, Transport::Http] {
+            let names: Vec<String> =
+                all(Some(transport)).into_iter().map(|behaviour| behaviour.name).collect();
+            assert!(names.len() >= 200);
+            assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        }
+    }
+}
