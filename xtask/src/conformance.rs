@@ -37,8 +37,9 @@ pub(crate) struct Claim {
 /// them; none ever leaves. When every scenario without authorization passes in both modes, and authorization is there, `ci` calls
 /// the command without options and the list goes.
 pub(crate) const CLAIMS: &[Claim] = &[
-    Claim { revision: "2025-11-25", mode: "pinned", only: None },
-    Claim { revision: "2025-06-18", mode: "pinned", only: None },
+    Claim { revision: "2026-07-28", mode: "both", only: None },
+    Claim { revision: "2025-11-25", mode: "both", only: None },
+    Claim { revision: "2025-06-18", mode: "both", only: None },
 ];
 
 const REQUIRED: &str = include_str!("../data/required-checks.json");
