@@ -78,7 +78,8 @@ type Items<'a> = Vec<Result<Message<'a>, DecodeError>>;
 /// Reads the array at the reader's place.
 ///
 /// What can be read is delivered: a fault of the array itself comes last, after the messages before it. Where not one
-/// message was readable the text is refused as a whole (most likely it is a log line that begins with a bracket).
+/// message was readable, and none names a call that it fails, the text is refused as a whole (most likely it is a log
+/// line that begins with a bracket).
 fn batch<'a>(reader: &mut Reader<'a, '_>) -> Result<Items<'a>, DecodeError> {
     let start = reader.pos;
     let mut items = Items::new();
@@ -89,22 +90,30 @@ fn batch<'a>(reader: &mut Reader<'a, '_>) -> Result<Items<'a>, DecodeError> {
     }
     match batch_items(reader, &mut items) {
         Ok(()) => Ok(items),
-        Err(fault) if items.iter().any(Result::is_ok) => {
-            items.push(Err(fault.into()));
+        Err(last) if items.iter().any(concerns_somebody) => {
+            items.push(Err(last));
             Ok(items)
         }
-        Err(fault) => {
-            let no_json = items.into_iter().find_map(Result::err);
-            Err(no_json.filter(|error| error.kind() == DecodeErrorKind::Syntax).unwrap_or(fault.into()))
+        Err(last) => {
+            let first = items.into_iter().find_map(Result::err);
+            // A cut-off answer is told by the item it breaks off in.
+            let no_json =
+                first.filter(|error| error.kind() == DecodeErrorKind::Syntax && last.id().is_none());
+            Err(no_json.unwrap_or(last))
         }
     }
 }
 
-fn batch_items<'a>(reader: &mut Reader<'a, '_>, items: &mut Items<'a>) -> Result<(), Fault> {
+/// Whether leaving this item out would lose a message, or let a call wait in vain.
+fn concerns_somebody(item: &Result<Message<'_>, DecodeError>) -> bool {
+    item.as_ref().err().is_none_or(|error| error.shape() == Shape::Response && error.id().is_some())
+}
+
+fn batch_items<'a>(reader: &mut Reader<'a, '_>, items: &mut Items<'a>) -> Result<(), DecodeError> {
     let limit = reader.limits.max_batch_items;
     loop {
         if items.len() >= limit {
-            return Err(Fault::new(DecodeErrorKind::BatchTooLong { limit }, reader.pos));
+            return Err(Fault::new(DecodeErrorKind::BatchTooLong { limit }, reader.pos).into());
         }
         let start = reader.pos;
         let mut item = match reader.peek() {
@@ -114,7 +123,11 @@ fn batch_items<'a>(reader: &mut Reader<'a, '_>, items: &mut Items<'a>) -> Result
         if let Err(error) = &mut item {
             // Wherever reading stopped, the next item begins behind this one.
             reader.pos = start;
-            reader.value(1)?;
+            if let Err(fault) = reader.value(1) {
+                // The text ends inside this item. What was read of it still tells whose answer is lost.
+                let scalar = error.kind() == DecodeErrorKind::NotAnObject;
+                return Err(if scalar { fault.into() } else { error.clone() });
+            }
             if let Some(fault) = reader.fault.take()
                 && error.kind() == DecodeErrorKind::NotAnObject
             {
@@ -126,14 +139,14 @@ fn batch_items<'a>(reader: &mut Reader<'a, '_>, items: &mut Items<'a>) -> Result
         match reader.peek() {
             Some(b',') => reader.pos += 1,
             Some(b']') => break,
-            _ => return Err(reader.unexpected()),
+            _ => return Err(reader.unexpected().into()),
         }
         reader.space();
     }
     reader.pos += 1;
     reader.space();
     if reader.pos < reader.text.len() {
-        return Err(Fault::new(DecodeErrorKind::TrailingBytes, reader.pos));
+        return Err(Fault::new(DecodeErrorKind::TrailingBytes, reader.pos).into());
     }
     Ok(())
 }

@@ -427,8 +427,23 @@ fn batches_are_read_item_by_item() {
         ("[1", "refused unexpected_end @2 unknown -"),
         (
             r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"res"#,
-            "batch [response 1 {}; refused unexpected_end @66 unknown -]",
+            "batch [response 1 {}; refused unexpected_end @66 unknown 2]",
         ),
+        // The call whose answer is cut off, and those whose broken answers came before the cut, fail at once.
+        (r#"[{"jsonrpc":"2.0","id":1,"result":["#, "refused unexpected_end @35 response 1"),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{"a":"#,
+            "batch [response 1 {}; refused unexpected_end @76 response 2]",
+        ),
+        (
+            r#"[{"jsonrpc":"1.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":["#,
+            "batch [refused wrong_version @12 response 1; refused unexpected_end @72 response 2]",
+        ),
+        (
+            r#"[{"jsonrpc":"1.0","id":1,"result":{}}] x"#,
+            "batch [refused wrong_version @12 response 1; refused trailing_bytes @39 unknown -]",
+        ),
+        (r#"[{"level":"info","id":3}] ready"#, "refused trailing_bytes @26 unknown -"),
         (
             r#"[{"jsonrpc":"2.0","id":1,"result":{}}] x"#,
             "batch [response 1 {}; refused trailing_bytes @39 unknown -]",
