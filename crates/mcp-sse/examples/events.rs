@@ -17,6 +17,9 @@ use serde_json::json;
 
 const USAGE: &str = "usage: events [--chunk BYTES] [--max-event-bytes BYTES] < STREAM";
 
+/// Larger pieces make no difference, and the buffer is allocated up front.
+const MAX_CHUNK_BYTES: usize = 16 * 1024 * 1024;
+
 struct Options {
     chunk: usize,
     limits: Limits,
@@ -56,7 +59,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
 /// Reads in pieces of at most `chunk` bytes. False if the stream broke a limit.
 fn run(options: &Options, input: &mut impl Read, output: &mut impl Write) -> io::Result<bool> {
     let mut parser = Parser::new(options.limits);
-    let mut buffer = vec![0; options.chunk];
+    let mut buffer = vec![0; options.chunk.min(MAX_CHUNK_BYTES)];
     let error = loop {
         let length = match input.read(&mut buffer) {
             Ok(0) => break None,
