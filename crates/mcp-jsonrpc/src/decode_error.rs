@@ -22,7 +22,8 @@ pub struct DecodeError {
 pub enum Shape {
     /// It has a `method`: the id, if any, is the peer's own, and no call of ours is concerned.
     Request,
-    /// It has no `method`, and `jsonrpc`, `result` or an `error` object: the id, if any, is that of a call of ours.
+    /// It has no `method` (or a null one beside an answer), and `jsonrpc`, `result` or an `error` object: the id, if any,
+    /// is that of a call of ours.
     Response,
     /// Nothing is known: reading ended before it showed, it has the members of both, or it is an object that merely has
     /// an `id`, such as a line of a log.

@@ -27,6 +27,8 @@ struct Envelope<'a> {
     seen: u8,
     /// The closing brace was reached.
     complete: bool,
+    /// A `method` was read that is not null.
+    named: bool,
     id: Id,
     method: Option<Cow<'a, str>>,
     params: Option<RawRef<'a>>,
@@ -66,7 +68,10 @@ impl<'a> Envelope<'a> {
             match self.member(reader, offset)? {
                 Some(Member::Version) => version(reader, depth)?,
                 Some(Member::Id) => self.id(reader, depth)?,
-                Some(Member::Method) => self.method = method(reader, depth)?,
+                Some(Member::Method) => {
+                    self.named |= !reader.rest().starts_with(b"null");
+                    self.method = method(reader, depth)?;
+                }
                 Some(Member::Params) => self.params = params(reader, depth)?,
                 Some(Member::Result) => self.result = Some(reader.value(depth)?),
                 Some(Member::Error) => {
@@ -166,6 +171,8 @@ impl<'a> Envelope<'a> {
         let shape = match (self.has(Member::Method), answers) {
             (true, false) => Shape::Request,
             (false, true) => Shape::Response,
+            // Some peers write each member they know of, null where it has no value.
+            (true, true) if !self.named => Shape::Response,
             // Read to its end, a message of the protocol without a method can only have been meant as an answer.
             (false, false) if self.complete && versioned => Shape::Response,
             _ => Shape::Unknown,

@@ -186,6 +186,16 @@ fn invalid_envelopes_are_refused_with_the_id_of_the_call() {
         ),
         (r#"{"jsonrpc":"2.0","id":4,"method":7}"#, "refused invalid_method @33 request 4"),
         (r#"{"jsonrpc":"2.0","id":4,"method":null}"#, "refused invalid_method @33 request 4"),
+        (r#"{"jsonrpc":"2.0","id":4,"method":null,"result":{}}"#, "refused invalid_method @33 response 4"),
+        (
+            r#"{"method":null,"error":{"code":1,"message":""},"jsonrpc":"2.0","id":4}"#,
+            "refused invalid_method @10 response 4",
+        ),
+        (r#"{"jsonrpc":"2.0","id":4,"method":7,"result":{}}"#, "refused invalid_method @33 unknown 4"),
+        (
+            r#"{"jsonrpc":"2.0","id":4,"method":"m","method":null,"result":{}}"#,
+            "refused duplicate_key @37 unknown 4",
+        ),
         (r#"{"jsonrpc":"2.0","id":4,"method":"m","params":1}"#, "refused invalid_params @46 request 4"),
         (r#"{"jsonrpc":"2.0","id":4,"method":"m","params":"{}"}"#, "refused invalid_params @46 request 4"),
         (r#"{"level":"info","msg":"started"}"#, "refused missing_version @32 unknown -"),
