@@ -151,6 +151,8 @@ pub(crate) struct CallState {
 pub(crate) struct ModernCall {
     pub(crate) method: String,
     pub(crate) params: Option<RawJson>,
+    /// `params` with the answers and the state of the newest round, once there was one.
+    pub(crate) answered: Option<RawJson>,
     pub(crate) options: CallOptions,
     /// How often the server wanted input.
     pub(crate) rounds: u32,
@@ -167,6 +169,7 @@ impl ModernCall {
         Self {
             method: method.to_owned(),
             params: params.cloned(),
+            answered: None,
             options: options.clone(),
             rounds: 0,
             paces: 0,

@@ -32,7 +32,8 @@ pub struct Config {
     pub initialize_timeout: Duration,
     /// How long a server on a channel may be silent on the probe before it is taken for a legacy one. Default 3 s: a
     /// legacy server that ignores what it does not know costs its user this wait with each connection. A modern server
-    /// that is slower than this is still found: it refuses `initialize`, and is asked again.
+    /// that is slower than this is still found: it refuses `initialize`, and is asked again. At most half of
+    /// `initialize_timeout`.
     pub probe_timeout: Duration,
     /// How long a question from the server may stay open before it is answered for the user: `cancel` for an
     /// elicitation, an error for anything else. Default 180 s, time to read and fill in a form. One that overflows the
@@ -110,7 +111,8 @@ pub struct Limits {
     /// with [`Misuse::TooManyCalls`](crate::Misuse::TooManyCalls).
     pub max_calls: usize,
     /// Requests of the server waiting for our answer. Default 64. At the limit a further request is answered with
-    /// an internal error that names the limit, and nothing is shown to the user.
+    /// an internal error that names the limit, and nothing is shown to the user. Requests in the middle of a call (modern
+    /// era) count, and one call asks at most so many at once, roots included; beyond that it fails.
     pub max_server_requests: usize,
     /// Bytes of params of all those requests together. Default 16 MiB: one message of the greatest default size, and
     /// far above what forms and sampling need. At the limit as above.

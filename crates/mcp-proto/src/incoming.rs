@@ -9,7 +9,7 @@ use mcp_model::{CancelledNotificationParams, ProgressToken, ProtocolVersion};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::call::{CallId, CallKind, LastProgress};
+use crate::call::{CallId, CallKind, CallState, LastProgress};
 use crate::connection::{Connection, Timer};
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::CallError;
@@ -61,7 +61,7 @@ impl Connection {
             && let Some(call) = error.id().and_then(|id| self.wire.get(id)).copied()
             && let Some(state) = self.remove_call(call)
         {
-            self.end_call(call, &state, Err(CallError::InvalidEnvelope(error.clone())));
+            self.fail_answered(call, &state, CallError::InvalidEnvelope(error.clone()));
         }
     }
 
@@ -106,8 +106,17 @@ impl Connection {
             {
                 let reason =
                     "the answer came in a batch, which the protocol revision does not have".to_owned();
-                self.end_call(call, &state, Err(CallError::InvalidResult { reason }));
+                self.fail_answered(call, &state, CallError::InvalidResult { reason });
             }
+        }
+    }
+
+    /// The answer to this call, which is out of the tables, cannot be used. A probe has learned from it all the same.
+    fn fail_answered(&mut self, call: CallId, state: &CallState, error: CallError) {
+        if state.kind == CallKind::Probe {
+            self.handle_garbled_probe(call, state, error);
+        } else {
+            self.end_call(call, state, Err(error));
         }
     }
 

@@ -109,6 +109,9 @@ impl Connection {
         {
             handshake.renegotiated = true;
             self.initialize(now, call, handshake, version).is_ok()
+        } else if self.may_be_slow(&handshake, &error) {
+            handshake.reprobed = true;
+            self.probe(now, call, handshake, ProtocolVersion::LATEST).is_ok()
         } else {
             self.phase = Phase::Initializing(handshake);
             false

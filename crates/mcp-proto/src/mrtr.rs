@@ -102,7 +102,7 @@ impl Connection {
         let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
         let limit = self.config.limits.max_input_rounds;
         let modern = state.modern.as_mut().ok_or_else(|| invalid("input was asked for"))?;
-        modern.rounds += 1;
+        modern.rounds = modern.rounds.saturating_add(1);
         if modern.rounds > limit {
             return Err(CallError::TooManyRounds { limit });
         }
@@ -112,8 +112,14 @@ impl Connection {
             return Err(invalid("the input_required result asks for nothing and has no state"));
         }
         // All are looked at before any is shown: a call that fails for one of them has asked nobody.
+        let asked = required.input_requests.unwrap_or_default();
+        // Those that need nobody cost memory too: the roots are written once for each.
+        let most = self.config.limits.max_server_requests;
+        if asked.len() > most {
+            return Err(invalid(&format!("the client answers at most {most} requests at once")));
+        }
         let mut entries = Vec::new();
-        for (key, raw) in required.input_requests.unwrap_or_default() {
+        for (key, raw) in asked {
             let embedded: Embedded =
                 serde_json::from_str(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
             let raw = RawJson::from_serialize(raw.as_ref())
@@ -237,11 +243,15 @@ impl Connection {
 
     /// Makes the request of a call once more, with a new id. `state` is out of the tables.
     pub(crate) fn resend(&mut self, now: Instant, call: CallId, mut state: CallState, pause: Option<Pause>) {
-        let Some(modern) = state.modern.take() else { return };
+        let Some(mut modern) = state.modern.take() else { return };
         let params = match &pause {
-            None => Ok(modern.params.clone()),
+            // A request that was refused for its form: what people answered for it goes along again.
+            None => Ok(modern.answered.clone().or_else(|| modern.params.clone())),
             Some(pause) => with_input(modern.params.as_ref(), pause).map(Some),
         };
+        if let (Ok(params), Some(_)) = (&params, &pause) {
+            modern.answered.clone_from(params);
+        }
         let sent = params.and_then(|params| {
             let kind = CallKind::Ordinary;
             self.send_request(now, call, &modern.method, params.as_ref(), kind, &modern.options)

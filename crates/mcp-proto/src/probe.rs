@@ -71,7 +71,10 @@ impl Connection {
         let (began, ends) = (handshake.began, handshake.ends);
         // Only where silence has a meaning it is not waited out.
         let patience = match (&self.config.mode, self.config.wire) {
-            (Mode::Auto, Wire::Channel) => now.checked_add(self.config.probe_timeout),
+            (Mode::Auto, Wire::Channel) => {
+                // Never the whole time of the handshake: `initialize` needs some of it.
+                now.checked_add(self.config.probe_timeout.min(self.config.initialize_timeout / 2))
+            }
             _ => None,
         };
         self.phase = Phase::Probing(handshake);
@@ -197,6 +200,14 @@ impl Connection {
         self.conclude(now, call, state, &probed, names, CallError::Rpc(error));
     }
 
+    /// The probe was answered with something that is no JSON-RPC answer. No modern server does that.
+    pub(crate) fn handle_garbled_probe(&mut self, call: CallId, state: &CallState, error: CallError) {
+        let Phase::Probing(handshake) = &self.phase else { return };
+        // What follows is timed from the beginning of the handshake anyway.
+        let began = handshake.began;
+        self.conclude(began, call, state, &Probed::OtherResult { typed: false }, String::new(), error);
+    }
+
     /// The probe got no answer in its time.
     pub(crate) fn time_out_probe(&mut self, now: Instant, call: CallId, state: &CallState, error: CallError) {
         let Phase::Probing(handshake) = &self.phase else { return };
@@ -250,6 +261,17 @@ impl Connection {
         if step.is_err() {
             self.end_call(call, state, Err(error));
         }
+    }
+
+    /// Whether a server that was silent on the probe refuses `initialize` like one that has no such method, or that misses
+    /// what each modern request carries: it was slow and is asked again.
+    pub(crate) fn may_be_slow(&self, handshake: &Handshake, error: &ErrorObject) -> bool {
+        let foreign = [ErrorCode::INVALID_PARAMS, ErrorCode::INVALID_REQUEST, ErrorCode::METHOD_NOT_FOUND];
+        self.config.mode == Mode::Auto
+            && handshake.reason == VerdictReason::SilentOnProbe
+            && !handshake.reprobed
+            && !handshake.renegotiated
+            && foreign.contains(&error.code)
     }
 
     /// The modern revision to ask again under, where a refusal of `initialize` shows a modern server.

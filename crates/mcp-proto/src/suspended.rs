@@ -16,7 +16,8 @@ use crate::call::{CallId, CallKind, CallOptions, ModernCall};
 use crate::connection::Connection;
 use crate::error::Misuse;
 use crate::event::Answer;
-use crate::mrtr::{Pause, with_input};
+use crate::gate;
+use crate::mrtr::{Pause, takes_input, with_input};
 use crate::phase::Phase;
 
 /// A call that needs input, as plain data: store it, and give it to [`Connection::resume_suspended`] with the answers.
@@ -73,10 +74,12 @@ impl Connection {
         let Phase::Ready { server } = &self.phase else {
             return Err(if self.is_closed() { Misuse::Closed } else { Misuse::NotReady });
         };
-        if server.protocol_version.is_legacy() {
-            let version = server.protocol_version;
+        let version = server.protocol_version;
+        // It may come from a store that somebody else writes to as well.
+        if version.is_legacy() || !takes_input(&suspended.method) {
             return Err(Misuse::NotInRevision { method: suspended.method.clone(), version });
         }
+        gate::check(&suspended.method, version, &server.capabilities)?;
         if answers.keys().any(|key| !suspended.requests.contains_key(key)) {
             return Err(Misuse::WrongAnswer);
         }
@@ -93,6 +96,7 @@ impl Connection {
         if let Some(state) = self.calls.get_mut(&call) {
             let mut modern = ModernCall::new(&suspended.method, suspended.params.as_ref(), options);
             modern.rounds = suspended.rounds;
+            modern.answered = Some(params);
             state.modern = Some(Box::new(modern));
         }
         Ok(call)

@@ -19,6 +19,10 @@ const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
 /// More mirrored parameters than any header section holds.
 const MAX_HEADERS: usize = 64;
 
+/// Bytes of names in the mirrored parameters of one tool: header names and the ways to the properties, both of which are
+/// kept. More than any header section holds.
+const MAX_BYTES: usize = 16 * 1024;
+
 /// The mirrored parameters of one tool.
 ///
 /// ```
@@ -33,6 +37,8 @@ const MAX_HEADERS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolHeaders {
     headers: Vec<ToolHeader>,
+    /// Bytes of names in them.
+    bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +158,10 @@ impl ToolHeaders {
         if self.headers.len() >= MAX_HEADERS {
             return Err(ToolHeadersError::TooMany { limit: MAX_HEADERS });
         }
+        self.bytes += suffix.len() + path.iter().map(String::len).sum::<usize>();
+        if self.bytes > MAX_BYTES {
+            return Err(ToolHeadersError::TooLong { limit: MAX_BYTES });
+        }
         self.headers.push(ToolHeader { suffix: suffix.to_owned(), path: path.to_vec() });
         Ok(())
     }
@@ -213,6 +223,12 @@ pub enum ToolHeadersError {
         /// The header's suffix.
         header: String,
     },
+    /// More bytes in the names of headers and properties than are supported.
+    #[non_exhaustive]
+    TooLong {
+        /// How many are.
+        limit: usize,
+    },
     /// More annotations than are supported.
     #[non_exhaustive]
     TooMany {
@@ -240,6 +256,9 @@ impl fmt::Display for ToolHeadersError {
                     "the argument for the header {} is no integer that every peer can read",
                     show(header)
                 )
+            }
+            Self::TooLong { limit } => {
+                write!(f, "more than {limit} bytes of names around x-mcp-header annotations")
             }
             Self::TooMany { limit } => write!(f, "more than {limit} x-mcp-header annotations"),
         }

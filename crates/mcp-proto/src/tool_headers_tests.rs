@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 fn root(properties: &str) -> String {
@@ -129,4 +131,17 @@ fn arguments_become_text_at_their_exact_path() {
 fn a_hostile_name_is_shown_escaped() {
     let schema = root("{\"\\u001b[2J\":{\"type\":\"string\",\"x-mcp-header\":\"\"}}");
     assert!(!suffixes(&schema).unwrap_err().to_string().contains('\u{1b}'));
+}
+
+/// Names are kept, so that their length counts: a deep schema repeats them for each annotation.
+#[test]
+fn long_ways_to_annotated_properties_are_refused() {
+    let schema = |name: &str| {
+        let leaf = |header: &str| json!({"type": "string", "x-mcp-header": header});
+        let inner = json!({"type": "object", "properties": {"a": leaf("A"), "b": leaf("B")}});
+        json!({"type": "object", "properties": {name: inner}}).to_string()
+    };
+    assert!(ToolHeaders::from_schema(&schema(&"n".repeat(8 * 1024 - 2))).is_ok());
+    let refused = ToolHeaders::from_schema(&schema(&"n".repeat(8 * 1024 - 1)));
+    assert_eq!(refused, Err(ToolHeadersError::TooLong { limit: 16 * 1024 }));
 }

@@ -20,6 +20,9 @@ use crate::tool_headers::{ToolHeaders, ToolHeadersError};
 /// with what the application listed.
 const MAX_RELISTED_PAGES: u32 = 16;
 
+/// Longest name of a tool that is remembered, in bytes. A longer one hardly fits into the header that repeats it.
+const MAX_NAME_BYTES: usize = 1024;
+
 /// What the newest listing of each tool says about headers. Tools without any are not in it.
 #[derive(Debug)]
 pub(crate) struct ToolTable {
@@ -42,7 +45,7 @@ impl ToolTable {
     }
 
     fn learn(&mut self, tool: &str, headers: ToolHeaders) {
-        if headers.is_empty() {
+        if headers.is_empty() || tool.len() > MAX_NAME_BYTES {
             self.headers.remove(tool);
         } else if self.headers.len() < self.capacity || self.headers.contains_key(tool) {
             self.headers.insert(tool.to_owned(), headers);

@@ -358,3 +358,47 @@ fn nothing_is_called_before_the_era_is_known() {
     assert!(session.sent().is_empty(), "a handshake is not cancelled on the wire");
     assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
 }
+
+/// protocol:S8, protocol:L-35: anything but the answers of a modern server shows a legacy one.
+#[test]
+fn a_garbled_answer_to_the_probe_shows_a_legacy_server() {
+    for batched in [false, true] {
+        let (mut session, call, probe) = Session::probing(auto());
+        let error = if batched { json!({"code": -32601, "message": "no"}) } else { json!("no such method") };
+        let answer = json!({"jsonrpc": "2.0", "id": probe["id"], "error": error});
+        session.peer_json(&if batched { json!([answer]) } else { answer });
+        session.events();
+        session.fallback("2025-11-25");
+        assert_eq!(session.core.call_deadline(call), Some(session.start + Duration::from_secs(60)));
+        session.accept_fallback(call, &VerdictReason::OtherResult);
+    }
+}
+
+/// protocol:S9, protocol:L-08
+#[test]
+fn a_short_handshake_still_has_time_for_initialize_after_silence() {
+    let config = Config { initialize_timeout: Duration::from_secs(2), ..auto() };
+    let (mut session, call, _) = Session::probing(config);
+    session.seconds(1);
+    session.fallback("2025-11-25");
+    session.accept_fallback(call, &VerdictReason::SilentOnProbe);
+}
+
+/// protocol:S14, protocol:L-19: a modern server that was slow need not name revisions when it refuses `initialize`.
+#[test]
+fn a_server_that_was_silent_and_knows_no_initialize_is_asked_once_more() {
+    for code in [-32601, -32602, -32600] {
+        let (mut session, call, _) = Session::probing(auto());
+        session.seconds(3);
+        let initialize = session.fallback("2025-11-25");
+        session.refuse(&initialize, &refusal(code, &json!(null)));
+        let probe = session.only_sent();
+        assert_eq!(probe["method"], "server/discover");
+        session.refuse(&probe, &refusal(code, &json!(null)));
+        let initialize = session.fallback("2025-11-25");
+        session.refuse(&initialize, &refusal(code, &json!(null)));
+        assert!(matches!(session.failure(call), CallError::Rpc(error) if error.code.get() == code));
+        assert!(session.core.is_closed(), "once is enough");
+        session.assert_idle();
+    }
+}

@@ -90,7 +90,10 @@ struct Model {
     questions: Vec<ServerRequestId>,
     gone_questions: HashSet<ServerRequestId>,
     /// States that came back to the server: each does at most once.
-    returned: HashSet<String>,
+    /// Each state that was sent back, with the request that did so last.
+    returned: HashMap<String, Value>,
+    /// Requests that were refused for their headers or revision.
+    refused: HashSet<String>,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
     owed: HashMap<String, usize>,
 }
@@ -129,7 +132,8 @@ impl Model {
             paused: false,
             questions: Vec::new(),
             gone_questions: HashSet::new(),
-            returned: HashSet::new(),
+            returned: HashMap::new(),
+            refused: HashSet::new(),
             owed: HashMap::new(),
         };
         let version = match start {
@@ -285,6 +289,9 @@ impl Model {
 
     fn peer_answer(&mut self, id: usize, exchange: bool, kind: u8) {
         let id = self.id(id);
+        if matches!(kind, 6..=9) {
+            self.refused.insert(id.to_string());
+        }
         let version = ["2025-11-25", "2025-03-26", "1999-01-01"][usize::from(kind) % 3];
         let message = match kind {
             0..=2 => json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": version}}),
@@ -391,7 +398,10 @@ impl Model {
                     let id: Value = serde_json::from_str(state).unwrap();
                     let given = self.wire.iter().find(|(used, _)| *used == id);
                     assert_eq!(given.map(|(_, owner)| *owner), Some(call), "the state of another call");
-                    assert!(self.returned.insert(state.to_owned()), "a state came back twice");
+                    // Only a request that the server did not process is made again with the same one.
+                    if let Some(before) = self.returned.insert(state.to_owned(), id.clone()) {
+                        assert!(self.refused.contains(&before.to_string()), "a state came back twice");
+                    }
                 }
                 assert!(self.core.is_open(call), "a request of a call that has ended is still queued");
                 self.wire.push((id, call));

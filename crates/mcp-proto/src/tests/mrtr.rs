@@ -41,6 +41,10 @@ fn everything() -> Config {
     Config { sampling: true, roots: Some(vec![Root::new("file:///a")]), ..on_channel() }
 }
 
+fn everything_over_exchanges() -> Config {
+    Config { sampling: true, roots: Some(vec![Root::new("file:///a")]), ..on_exchanges() }
+}
+
 fn accept() -> Answer {
     Answer::Elicit(ElicitResult::accept(serde_json::Map::new()))
 }
@@ -338,4 +342,55 @@ fn a_suspended_call_goes_on_in_another_session() {
 
     let mut legacy = Session::ready();
     assert!(matches!(resume(&mut legacy, vec![("a", accept())]), Err(Misuse::NotInRevision { .. })));
+}
+
+/// protocol:M-05, protocol:H-55: a retry that is refused for its headers or revision keeps what people answered.
+#[test]
+fn a_retry_that_is_refused_for_its_form_is_made_again_with_its_answers() {
+    let mut session = Session::modern(everything_over_exchanges());
+    let (_, _) = session.asked(&json!({"a": form()}), Some(STATE));
+    let question = session.questions().remove(0);
+    session.give(&question, accept());
+    let retry = session.only_sent();
+    session.refuse_modern(&retry, -32022, &json!({"supported": ["2026-07-28"]}));
+    let again = session.only_sent();
+    assert_eq!(again["params"], retry["params"]);
+    session.refuse_modern(&again, -32020, &json!(null));
+    let list = session.only_sent();
+    assert_eq!(list["method"], "tools/list");
+    session.answer(&list["id"], &json!({"resultType": "complete", "tools": []}));
+    assert_eq!(session.only_sent()["params"], retry["params"]);
+    assert!(session.questions().is_empty(), "nobody is asked twice");
+}
+
+/// A short list of keys must not become gigabytes of roots.
+#[test]
+fn requests_that_need_nobody_are_bounded_as_well() {
+    for (count, fits) in [(64, true), (65, false)] {
+        let mut session = Session::modern(everything());
+        let requests: serde_json::Map<String, Value> =
+            (0..count).map(|at| (at.to_string(), json!({"method": "roots/list"}))).collect();
+        let (call, _) = session.asked(&Value::Object(requests), None);
+        assert_eq!(session.sent().len(), usize::from(fits));
+        if !fits {
+            assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+            session.assert_idle();
+        }
+    }
+}
+
+/// protocol:6.2: what was stored may have been changed.
+#[test]
+fn a_suspended_call_of_a_method_without_input_is_refused() {
+    let mut session = Session::modern(everything());
+    for method in ["initialize", "tools/list", "subscriptions/listen"] {
+        let text = json!({"method": method, "requests": {}, "rounds": u32::MAX}).to_string();
+        let stored: SuspendedCall = serde_json::from_str(&text).unwrap();
+        let answers = std::collections::BTreeMap::new();
+        let options = CallOptions::default();
+        let refused = session.core.resume_suspended(session.now, &stored, answers, &options);
+        assert!(matches!(refused, Err(Misuse::NotInRevision { .. })), "{method}: {refused:?}");
+    }
+    session.drain();
+    assert!(session.sent().is_empty());
 }
