@@ -4,6 +4,8 @@
 //! lines out of it, so that a byte is copied only when its line was unfinished at the end of the buffer. It knows
 //! nothing of JSON or UTF-8: lines are bytes, and a character split over two reads is whole again in its line.
 
+use std::fmt;
+
 use memchr::memchr;
 
 /// Limits of a [`LineDecoder`].
@@ -38,7 +40,9 @@ impl Default for LineLimits {
 }
 
 /// One line, without its line end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// `Debug` shows its length only: what was received may hold secrets.
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Line<'a> {
     /// A line within the limit. Never blank.
@@ -48,6 +52,15 @@ pub enum Line<'a> {
         /// Its length.
         bytes: u64,
     },
+}
+
+impl fmt::Debug for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Self::Oversized { bytes } => write!(f, "Oversized({bytes} bytes)"),
+        }
+    }
 }
 
 /// Splits a byte stream into lines.
@@ -70,7 +83,6 @@ pub enum Line<'a> {
 /// decoder.push(b"2}\n");
 /// assert_eq!(decoder.next_line(), Some(Line::Text(b"{\"b\":2}")));
 /// ```
-#[derive(Debug)]
 pub struct LineDecoder {
     limits: LineLimits,
     /// All of it is initialised; `start..end` holds what was received and not yet lent.
@@ -345,6 +357,18 @@ impl LineDecoder {
             self.buffer.truncate(SMALL);
             self.buffer.shrink_to_fit();
         }
+    }
+}
+
+/// Shows sizes only: the buffer holds what was received.
+impl fmt::Debug for LineDecoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineDecoder")
+            .field("limits", &self.limits)
+            .field("received_bytes", &(self.end - self.start))
+            .field("oversized_bytes", &self.oversized_bytes())
+            .field("heap_bytes", &self.heap_bytes())
+            .finish_non_exhaustive()
     }
 }
 

@@ -268,3 +268,15 @@ proptest! {
         prop_assert_eq!(&lines, &expected);
     }
 }
+
+#[test]
+fn debug_shows_sizes_only() {
+    let mut decoder = LineDecoder::new(LineLimits::default());
+    decoder.push(b"{\"token\":\"s3cret\"}");
+    let shown = format!("{decoder:?}");
+    assert!(shown.contains("received_bytes: 18,"), "{shown}");
+    assert!(!shown.contains("115, 51, 99"), "{shown}");
+    decoder.push(b"\n");
+    assert_eq!(format!("{:?}", decoder.next_line()), "Some(Text(18 bytes))");
+    assert_eq!(format!("{:?}", Line::Oversized { bytes: 9 }), "Oversized(9 bytes)");
+}
