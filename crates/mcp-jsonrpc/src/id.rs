@@ -21,7 +21,7 @@ use crate::show::Quoted;
 /// assert_eq!(format!("{number} {string}"), r#"1 "1""#);
 /// ```
 #[expect(clippy::exhaustive_enums, reason = "the specification fixes the two forms in every revision")]
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestId {
     /// An integer. All of `i64` is read and written exactly; ids of our own stay below 2^53, because many peers keep
     /// numbers as doubles.
@@ -55,6 +55,16 @@ impl fmt::Display for RequestId {
         match self {
             Self::Integer(value) => value.fmt(f),
             Self::String(value) => Quoted(value).fmt(f),
+        }
+    }
+}
+
+/// As long as the log form at most.
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(value) => f.debug_tuple("Integer").field(value).finish(),
+            Self::String(value) => f.debug_tuple("String").field(&format_args!("{}", Quoted(value))).finish(),
         }
     }
 }
@@ -136,6 +146,12 @@ mod tests {
     fn log_form_escapes_control_characters_and_cuts() {
         assert_eq!(RequestId::from("a\n\u{1b}[31m\"").to_string(), r#""a\n\u{1b}[31m\"""#);
         let long = RequestId::from("x".repeat(10_000)).to_string();
+        assert!(long.len() < 300, "{}", long.len());
+        assert_eq!(
+            format!("{:?} {:?}", RequestId::from(1), RequestId::from("a\"")),
+            r#"Integer(1) String("a\"")"#
+        );
+        let long = format!("{:?}", RequestId::from("x".repeat(10_000)));
         assert!(long.len() < 300, "{}", long.len());
     }
 

@@ -1,8 +1,8 @@
 //! The four kinds of message, with their parts still inside the received text.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-use crate::{DecodeError, ErrorObjectRef, RawRef, RequestId};
+use crate::{DecodeError, ErrorObjectRef, RawRef, RequestId, show::Quoted};
 
 /// What one received text holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub enum Message<'a> {
 }
 
 /// A request from the peer. Its id is from the peer's own numbers and has nothing to do with ids of our calls.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {
     /// To be repeated in the answer, type and value.
@@ -42,7 +42,7 @@ pub struct Request<'a> {
 }
 
 /// A notification from the peer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Notification<'a> {
     /// What is told; borrowed unless it has escapes.
@@ -92,5 +92,26 @@ impl Message<'_> {
             Self::Notification(notification) => Some(&notification.method),
             Self::Response(_) | Self::Error(_) => None,
         }
+    }
+}
+
+/// The method is capped, and the params show their length only.
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("id", &self.id)
+            .field("method", &format_args!("{}", Quoted(&self.method)))
+            .field("params", &self.params)
+            .finish()
+    }
+}
+
+/// The method is capped, and the params show their length only.
+impl fmt::Debug for Notification<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notification")
+            .field("method", &format_args!("{}", Quoted(&self.method)))
+            .field("params", &self.params)
+            .finish()
     }
 }

@@ -503,3 +503,17 @@ fn parts_are_borrowed_from_the_text() {
     let inside = text.as_bytes().as_ptr_range();
     assert!(inside.contains(&request.params.unwrap().as_str().as_ptr()));
 }
+
+#[test]
+fn debug_of_a_message_is_short_whatever_the_peer_sends() {
+    let long = "m".repeat(10_000);
+    for text in [
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{long}","params":["{long}"]}}"#),
+        format!(r#"{{"jsonrpc":"2.0","method":"{long}","params":["{long}"]}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{long}"}}"#),
+        format!(r#"{{"jsonrpc":"2.0","error":{{"code":1,"message":"{long}","data":"{long}"}}}}"#),
+    ] {
+        let shown = format!("{:?}", decode(&text, &DecodeLimits::default()).unwrap());
+        assert!(shown.len() < 400, "{} bytes", shown.len());
+    }
+}
