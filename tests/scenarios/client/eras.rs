@@ -6,12 +6,12 @@ use std::time::Duration;
 use mcp_client::model::{CallToolResult, ProtocolVersion, SubscriptionFilter};
 use mcp_client::{
     Answer, Change, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Era, ErrorKind,
-    HttpServer, ListKind, Mode, Outcome, StdioServer, SuspendedCall, VerdictReason,
+    HttpServer, Limits, ListKind, Mode, Outcome, StdioServer, SuspendedCall, VerdictReason,
 };
 use serde_json::{Map, Value, json};
 
 use super::peer::{Peer, builder, pipe, summary};
-use crate::http::script::Server;
+use crate::http::script::{Server, within};
 
 fn auto() -> ClientBuilder {
     builder().mode(Mode::Auto)
@@ -274,4 +274,54 @@ async fn a_suspended_call_is_taken_up_by_another_client() {
     elsewhere.server = "https://example.com/mcp".to_owned();
     let other = client.resume::<CallToolResult>(elsewhere, [answer()]).await;
     assert_eq!(summary(other), ("misuse", false));
+}
+
+fn of_one_resource() -> SubscriptionFilter {
+    let mut wanted = SubscriptionFilter::new();
+    wanted.resource_subscriptions = Some(vec!["file:///a".to_owned()]);
+    wanted
+}
+
+/// protocol:S-07: what waits for a request of the core's own does not wait for its deadline in vain.
+#[tokio::test]
+async fn over_http_a_resource_subscription_that_fails_ends_at_once() {
+    let server = Server::start().await;
+    let url = server.url();
+    let builder = builder().mode(Mode::Legacy);
+    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, _) = server.request().await;
+    let capabilities = json!({ "resources": { "subscribe": true } });
+    let result = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities });
+    peer.json(&json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string()).await;
+    peer.request().await;
+    peer.accepted().await;
+    assert_eq!(peer.request().await.method, "GET");
+    peer.respond("405 Method Not Allowed", "", "").await;
+    let client = connecting.await.unwrap().unwrap();
+    let subscribing = tokio::spawn(async move { client.subscription(of_one_resource()).await.map(drop) });
+    assert!(peer.request().await.body.contains("resources/subscribe"));
+    peer.respond("500 Internal Server Error", "", "").await;
+    assert!(within(subscribing).await.unwrap().is_err());
+}
+
+/// A server that never answers `resources/unsubscribe` must not use up the places for calls.
+#[tokio::test(start_paused = true)]
+async fn overdue_requests_of_the_core_make_room_for_calls() {
+    let mut limits = Limits::default();
+    limits.max_calls = 2;
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, _) = tokio::join!(
+        builder().mode(Mode::Legacy).limits(limits).connect(connection),
+        peer.handshake(json!({ "resources": { "subscribe": true } }))
+    );
+    let client = client.unwrap();
+    for _ in 0..3 {
+        let (subscription, ()) = tokio::join!(client.subscription(of_one_resource()), async {
+            let subscribe = peer.expect("resources/subscribe").await;
+            peer.answer(&subscribe, json!({})).await;
+        });
+        drop(subscription.unwrap());
+        peer.expect("resources/unsubscribe").await;
+        tokio::time::sleep(Duration::from_secs(61)).await;
+    }
 }

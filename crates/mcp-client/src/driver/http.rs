@@ -84,7 +84,14 @@ impl HttpLink {
         runtime.spawn(async move {
             let Ok(_place) = background.acquire().await else { return };
             let posted = match transmit.owner {
-                Some(call) => converse(&connection, transmit, &driver, call).await,
+                Some(call) => {
+                    let posted = converse(&connection, transmit, &driver, call).await;
+                    // One that got no answer will get none: what waits for it must not wait for its deadline.
+                    if let Some(driver) = driver.upgrade() {
+                        driver.with(|core, _| core.cancel(call, None));
+                    }
+                    posted
+                }
                 None => deliver(&connection, transmit).await,
             };
             if let Err(error) = posted {

@@ -40,7 +40,8 @@ impl Driver {
         if state.core.is_asked(question.id) {
             state.handlers.insert(question.id, task.abort_handle());
         } else if !task.is_finished() {
-            // Withdrawn between the two locks.
+            // Withdrawn between the two locks. Where the runtime is ending this drops the task here, and its guard locks.
+            drop(state);
             task.abort();
         }
     }
