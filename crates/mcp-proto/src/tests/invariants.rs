@@ -395,8 +395,8 @@ impl Model {
                 assert!(!self.wire.iter().any(|(used, _)| *used == id), "an id came twice");
                 let call = transmit.owner.unwrap();
                 if let Some(state) = message["params"].get("requestState").and_then(Value::as_str) {
-                    let id: Value = serde_json::from_str(state).unwrap();
-                    let given = self.wire.iter().find(|(used, _)| *used == id);
+                    let giver: Value = serde_json::from_str(state).unwrap();
+                    let given = self.wire.iter().find(|(used, _)| *used == giver);
                     assert_eq!(given.map(|(_, owner)| *owner), Some(call), "the state of another call");
                     // Only a request that the server did not process is made again with the same one.
                     if let Some(before) = self.returned.insert(state.to_owned(), id.clone()) {
