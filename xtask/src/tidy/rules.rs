@@ -194,7 +194,7 @@ fn is_first_part(rest: &str, name: &str) -> bool {
     rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_alphanumeric()))
 }
 
-/// Whether what stands before makes it a part of a longer path, such as `tests/work/`.
+/// Whether what stands before makes it a part of a longer path, such as `tests/home/`.
 fn is_inner(before: &str) -> bool {
     before
         .chars()
