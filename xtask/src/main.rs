@@ -16,6 +16,7 @@ mod real_servers;
 mod run_bounded;
 mod support;
 mod tidy;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   ci                                    everything a change must pass, in the order of a reviewer's patience
   layers [--manifest-path FILE]         who may import whom
   tidy [--root DIR]                     rules that the compiler does not know
+  trace [--uncovered]                   each requirement has a test, or a waiver that says why not
   fuzz --seconds N [--targets a,b]      each fuzz target for N seconds
   conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
                                         the official suite, strictly
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         // Not for people: the conformance suite starts the client through it.
         Some("run-bounded") => run_bounded::run(args),
         Some("tidy") => tidy::run(args),
+        Some("trace") => trace::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

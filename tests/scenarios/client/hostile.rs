@@ -47,7 +47,7 @@ async fn a_line_of_a_log_with_the_id_of_a_call_does_not_end_the_call() {
     assert_eq!(diagnostics(&events), ["invalid_message", "invalid_message", "unexpected_batch"]);
 }
 
-/// protocol:G-05: a flood that comes in large reads holds up neither other tasks nor the timers behind deadlines.
+/// auth:G-05: a flood that comes in large reads holds up neither other tasks nor the timers behind deadlines.
 #[tokio::test]
 async fn a_flood_of_short_lines_leaves_other_tasks_their_turn() {
     let handled = Arc::new(AtomicUsize::new(0));

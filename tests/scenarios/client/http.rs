@@ -116,7 +116,7 @@ async fn nobody_listens_there() {
     assert_eq!(summary(outcome), ("transport", false));
 }
 
-/// protocol:G-05: what the transport takes for the answer and the core does not ends the call all the same, at once.
+/// auth:G-05: what the transport takes for the answer and the core does not ends the call all the same, at once.
 #[tokio::test]
 async fn an_exchange_that_ends_without_an_answer_ends_its_call() {
     let listener = TcpListener::bind(any_port()).await.unwrap();

@@ -75,7 +75,7 @@ fn bad_responses() -> Vec<String> {
     all
 }
 
-/// protocol:G-05: whatever the server does, the call ends, with its answer or a typed error, and the next call works.
+/// auth:G-05: whatever the server does, the call ends, with its answer or a typed error, and the next call works.
 #[tokio::test]
 async fn every_malformed_or_aborted_response_ends_the_call() {
     let mut cases: Vec<(String, bool, bool)> = Vec::new();

@@ -299,7 +299,7 @@ async fn an_answer_to_somebody_else_is_no_answer() {
     assert_eq!(result.unwrap_err().kind(), ErrorKind::PeerMisbehaved);
 }
 
-/// protocol:G-06: one bad event does not cost the answer
+/// auth:G-06: one bad event does not cost the answer
 #[tokio::test]
 async fn a_broken_event_does_not_cost_the_answer() {
     let events = format!("{}{}", event("{broken"), event(RESULT));
