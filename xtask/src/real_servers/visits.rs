@@ -273,6 +273,61 @@ pub(super) fn time() -> Vec<Visit> {
     )]
 }
 
+/// Over `sse` the server speaks the older revisions only; what is called answers the same.
+pub(super) fn fastmcp(transport: &str) -> Vec<Visit> {
+    let calls = [
+        ("add", json!({"a": 2, "b": 3})),
+        ("count", json!({"steps": 3})),
+        ("fail", json!({})),
+        ("add", json!({"a": "two"})),
+    ];
+    let check = |run: &Transcript| {
+        let names = run.names("list_tools", "tools")?;
+        expect(names == ["add", "count", "ask_name", "fail"], "the tools", &names)?;
+        is(run.result("list_resources")?, "/resources/0/uri", &json!("note://today"))?;
+        is(run.result("list_prompts")?, "/prompts/0/name", &json!("greet"))?;
+        is(run.call(0)?, "/structuredContent/result", &json!(5))?;
+        run.says(1, "counted to 3")?;
+        let steps = run.events("progress");
+        let seen: Vec<_> = steps.iter().filter_map(|step| step.get("message")?.as_str()).collect();
+        expect(seen == ["step 1", "step 2", "step 3"], "the progress", &seen)?;
+        expect(run.is_tool_error(2)?, "a tool that fails", run.call(2)?)?;
+        expect(run.is_tool_error(3)?, "wrong arguments", run.call(3)?)
+    };
+    let name = ["--elicit", r#"{"value": "Ada"}"#, "--mode", "legacy"];
+    let mut all = vec![
+        visit("lists, calls, progress, by the era rules", &["--list"], &calls, check),
+        visit("lists, calls, progress, by initialize", &["--list", "--mode", "legacy"], &calls, check),
+        visit(
+            "a question and the log",
+            &name,
+            &[("ask_name", json!({})), ("count", json!({"steps": 2}))],
+            |run| {
+                is(run.result("connect")?, "/protocolVersion", &json!("2025-11-25"))?;
+                run.says(0, "accept Ada")?;
+                let logged = run.events("log");
+                expect(logged.len() == 2, "the log", &logged)?;
+                is(logged.first().copied().unwrap_or(&Value::Null), "/data/msg", &json!("step 1"))
+            },
+        ),
+    ];
+    if transport == "http" {
+        all.push(visit(
+            "the modern era, where this library does not ask",
+            &["--mode", "modern", "--elicit", "accept"],
+            &[("add", json!({"a": 2, "b": 3})), ("ask_name", json!({}))],
+            |run| {
+                let versions = run.result("connect")?.get("supportedVersions").and_then(Value::as_array);
+                let modern = versions.is_some_and(|versions| versions.contains(&json!("2026-07-28")));
+                expect(modern, "the versions", versions)?;
+                is(run.call(0)?, "/structuredContent/result", &json!(5))?;
+                expect(run.is_tool_error(1)?, "a question in the modern era", run.call(1)?)
+            },
+        ));
+    }
+    all
+}
+
 pub(super) fn git(repository: &str) -> Vec<Visit> {
     vec![visit(
         "the log and the state of a repository",

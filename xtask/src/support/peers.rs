@@ -52,7 +52,45 @@ impl Node {
     }
 }
 
-fn folder() -> PathBuf {
+/// A Python environment with the peers in it.
+#[derive(Debug)]
+pub(crate) struct Python {
+    environment: PathBuf,
+}
+
+impl Python {
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        self.environment.join("bin").join(name)
+    }
+
+    /// The command that runs a package in an environment that `uvx` makes for it, from what was downloaded.
+    pub(crate) fn uvx(&self, package: &str) -> Result<Vec<String>, Stop> {
+        let mut command = vec![text(&self.program("uvx"))?];
+        for word in ["--offline", "--no-config", "--no-index", "--quiet", "--find-links"] {
+            command.push(word.to_owned());
+        }
+        command.push(text(&wheels(&self.environment))?);
+        command.extend(["--python".to_owned(), text(&self.program("python"))?, package.to_owned()]);
+        Ok(command)
+    }
+
+    /// What `uvx` keeps, so that it takes long only once.
+    pub(crate) fn uv_cache(&self) -> PathBuf {
+        self.environment.join("uv-cache")
+    }
+}
+
+fn wheels(environment: &Path) -> PathBuf {
+    environment.join("wheels")
+}
+
+/// A path as a word of a command line.
+pub(crate) fn text(path: &Path) -> Result<String, Stop> {
+    path.to_str().map(str::to_owned).ok_or_else(|| Stop::Broken(format!("{} is not UTF-8", path.display())))
+}
+
+/// Where the peers are installed.
+pub(crate) fn folder() -> PathBuf {
     super::root().join("tests/peers")
 }
 
@@ -105,13 +143,13 @@ fn major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// The folder with the programs of the Python peers.
-pub(crate) fn python() -> Result<PathBuf, Absent> {
+/// The Python peers.
+pub(crate) fn python() -> Result<Python, Absent> {
     let folder = folder();
     let environment = folder.join(".venv");
     let requirements = folder.join("requirements.txt");
     let mark = environment.join(".installed-requirements.txt");
-    let programs = environment.join("bin");
+    let python = Python { environment };
     if !same(&requirements, &mark) {
         eprintln!("installing the Python peers into tests/peers/.venv");
         let mut create = Command::new("python3");
@@ -119,13 +157,18 @@ pub(crate) fn python() -> Result<PathBuf, Absent> {
         let help =
             "install Python 3.11 or newer with its venv module: https://python.org (Debian: python3-venv)";
         install(create, "python3 -m venv", help)?;
-        let mut fill = Command::new(programs.join("python"));
-        fill.args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "-r", "requirements.txt"]);
-        fill.current_dir(&folder);
-        install(fill, "pip", help)?;
+        let pip = |words: &[&str]| {
+            let mut pip = Command::new(python.program("python"));
+            pip.args(["-m", "pip"]).args(words).args(["--quiet", "--no-input", "-r", "requirements.txt"]);
+            pip.current_dir(&folder);
+            install(pip, "pip", help)
+        };
+        // Kept, so that a package runner finds everything without a network.
+        pip(&["download", "--no-deps", "--dest", ".venv/wheels"])?;
+        pip(&["install", "--no-deps", "--no-index", "--find-links", ".venv/wheels"])?;
         copy(&requirements, &mark)?;
     }
-    Ok(programs)
+    Ok(python)
 }
 
 fn install(command: Command, tool: &str, help: &str) -> Result<(), Absent> {
