@@ -52,7 +52,7 @@ pub(crate) fn run(mut args: Args) -> Outcome {
     Ok(if count.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn manifest() -> Result<PathBuf, Stop> {
+pub(crate) fn manifest() -> Result<PathBuf, Stop> {
     let manifest = support::root().join("tests/bench/Cargo.toml");
     if manifest.is_file() {
         Ok(manifest)

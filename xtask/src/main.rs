@@ -17,6 +17,7 @@ mod run_bounded;
 mod support;
 mod tidy;
 mod trace;
+mod weight;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   layers [--manifest-path FILE]         who may import whom
   tidy [--root DIR]                     rules that the compiler does not know
   trace [--uncovered]                   each requirement has a test, or a waiver that says why not
+  weight [--crates]                     crates, build time and size of the least program, beside rmcp's
   fuzz --seconds N [--targets a,b]      each fuzz target for N seconds
   conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
                                         the official suite, strictly
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Some("run-bounded") => run_bounded::run(args),
         Some("tidy") => tidy::run(args),
         Some("trace") => trace::run(args),
+        Some("weight") => weight::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

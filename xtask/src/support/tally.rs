@@ -36,6 +36,14 @@ impl Tally {
         }
     }
 
+    /// A measured figure beside what it may be at most.
+    pub(crate) fn goal(&mut self, what: &str, at_most: impl std::fmt::Display, is_met: bool) {
+        self.record(
+            &format!("{what} (goal: at most {at_most})"),
+            if is_met { Ok(()) } else { Err("missed".into()) },
+        );
+    }
+
     /// What failed, in the order of time.
     #[cfg(test)]
     pub(crate) fn failures(self) -> Vec<String> {

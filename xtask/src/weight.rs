@@ -1,0 +1,241 @@
+//! What the library weighs in a program that uses it: crates, time to build, size, beside the same program on rmcp.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::support::args::Args;
+use crate::support::cargo::cargo;
+use crate::support::process::{self, Output};
+use crate::support::tally::Tally;
+use crate::{Outcome, Stop, bench};
+
+/// A cold build of the heaviest of them takes a few minutes on one core.
+const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// One way to build the least program of use.
+struct Build {
+    name: &'static str,
+    package: &'static str,
+    features: &'static [&'static str],
+    goal: Option<Goal>,
+}
+
+/// What ours may cost at most.
+struct Goal {
+    crates: usize,
+    cpu_s: f64,
+    size_mb: f64,
+}
+
+const BUILDS: [Build; 4] = [
+    Build {
+        name: "ours, stdio and http",
+        package: "weight-ours",
+        features: &[],
+        goal: Some(Goal { crates: 70, cpu_s: 60.0, size_mb: 3.0 }),
+    },
+    Build { name: "rmcp, stdio and http", package: "weight-rmcp", features: &[], goal: None },
+    Build {
+        name: "ours, with https",
+        package: "weight-ours",
+        features: &["https"],
+        goal: Some(Goal { crates: 85, cpu_s: 110.0, size_mb: 4.5 }),
+    },
+    Build { name: "rmcp, with https", package: "weight-rmcp", features: &["https"], goal: None },
+];
+
+/// A user's own program is built again in so much time at most.
+const REBUILD_GOAL_S: f64 = 2.0;
+/// Packages whose build may call a C compiler: the cryptography, and what it builds with.
+const MAY_COMPILE_C: [&str; 1] = ["ring"];
+
+pub(crate) fn run(mut args: Args) -> Outcome {
+    let crates_only = args.flag("--crates");
+    args.finish()?;
+    let manifest = bench::manifest()?;
+    let mut tally = Tally::default();
+    for build in &BUILDS {
+        let count = crates(&manifest, build)?;
+        let text = format!("{}: {count} crates", build.name);
+        match &build.goal {
+            Some(goal) => tally.goal(&text, goal.crates, count <= goal.crates),
+            None => println!("      {text}"),
+        }
+    }
+    tally.record("no C compiler beyond ring's", only_ring_compiles_c(&manifest));
+    if !crates_only {
+        for build in &BUILDS {
+            weigh(&manifest, build, &mut tally)?;
+        }
+    }
+    Ok(tally.finish())
+}
+
+/// The packages in the normal dependency tree of the program, without itself.
+fn crates(manifest: &Path, build: &Build) -> Result<usize, Stop> {
+    let mut command = cargo();
+    command.args(["tree", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    select(&mut command, manifest, build);
+    let finished = process::run(command, BUILD_LIMIT, Output::Capture);
+    if !finished.end.is_success() {
+        return Err(Stop::Broken(format!(
+            "cargo tree: {}\n{}",
+            finished.end,
+            process::tail(&finished.stderr, 10)
+        )));
+    }
+    let names = finished.stdout.lines().map(|line| line.trim_end_matches(" (*)"));
+    let mut names: Vec<&str> = names.filter(|line| !line.is_empty()).collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names.len().saturating_sub(1))
+}
+
+fn select(command: &mut Command, manifest: &Path, build: &Build) {
+    command.arg("--manifest-path").arg(manifest).args(["--package", build.package]);
+    if !build.features.is_empty() {
+        command.args(["--features", &build.features.join(",")]);
+    }
+}
+
+/// Whether a package that our program depends on builds C code, other than ring.
+fn only_ring_compiles_c(manifest: &Path) -> Result<(), String> {
+    let mut command = cargo();
+    command.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    command.arg("--manifest-path").arg(manifest).args(["--package", "weight-ours", "--features", "https"]);
+    command.args(["--invert", "cc", "--depth", "1"]);
+    let finished = process::run(command, BUILD_LIMIT, Output::Capture);
+    // Nobody at all needs it: then cargo says that there is nothing to print.
+    let users = finished.stdout.lines().filter_map(|line| line.split_whitespace().next());
+    let strangers: Vec<&str> = users.filter(|name| *name != "cc" && !MAY_COMPILE_C.contains(name)).collect();
+    if strangers.is_empty() { Ok(()) } else { Err(format!("so do {}", strangers.join(", "))) }
+}
+
+/// Builds one program from nothing and looks at what came of it.
+fn weigh(manifest: &Path, build: &Build, tally: &mut Tally) -> Result<(), Stop> {
+    let scratch = Scratch::new()?;
+    let own_main = manifest
+        .with_file_name("weight")
+        .join(build.package.trim_start_matches("weight-"))
+        .join("src/main.rs");
+    let mut fetch = cargo();
+    fetch.args(["fetch", "--locked", "--manifest-path"]).arg(manifest);
+    succeed(fetch, "cargo fetch")?;
+    let before = children_cpu_s();
+    let began = Instant::now();
+    succeed(compile(manifest, build, &scratch.0), "cargo build")?;
+    let (wall_s, cpu_s) = (began.elapsed().as_secs_f64(), children_cpu_s() - before);
+    let program = scratch.0.join("release").join(build.package);
+    let size = std::fs::metadata(&program)
+        .map_err(|error| Stop::Broken(format!("{}: {error}", program.display())))?;
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
+    let size_mb = size.len() as f64 / 1e6;
+    touch(&own_main)?;
+    let began = Instant::now();
+    succeed(compile(manifest, build, &scratch.0), "cargo build")?;
+    let rebuild_s = began.elapsed().as_secs_f64();
+    let name = build.name;
+    let Some(goal) = &build.goal else {
+        println!(
+            "      {name}: built in {cpu_s:.0} s of CPU ({wall_s:.0} s), {size_mb:.2} MB stripped, own main again in {rebuild_s:.1} s"
+        );
+        return Ok(());
+    };
+    tally.goal(
+        &format!("{name}: built in {cpu_s:.0} s of CPU ({wall_s:.0} s)"),
+        goal.cpu_s,
+        cpu_s <= goal.cpu_s,
+    );
+    tally.goal(&format!("{name}: {size_mb:.2} MB stripped"), goal.size_mb, size_mb <= goal.size_mb);
+    tally.goal(
+        &format!("{name}: own main again in {rebuild_s:.1} s"),
+        REBUILD_GOAL_S,
+        rebuild_s <= REBUILD_GOAL_S,
+    );
+    Ok(())
+}
+
+fn compile(manifest: &Path, build: &Build, target_dir: &Path) -> Command {
+    let mut command = cargo();
+    command.args(["build", "--release", "--locked", "--quiet"]).arg("--target-dir").arg(target_dir);
+    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    select(&mut command, manifest, build);
+    command
+}
+
+fn succeed(command: Command, what: &str) -> Result<(), Stop> {
+    let finished = process::run(command, BUILD_LIMIT, Output::Capture);
+    if finished.end.is_success() {
+        return Ok(());
+    }
+    Err(Stop::Broken(format!("{what}: {}\n{}", finished.end, process::tail(&finished.stderr, 40))))
+}
+
+/// Says that a file is new, so that cargo builds it again.
+fn touch(path: &Path) -> Result<(), Stop> {
+    let file = std::fs::File::options().append(true).open(path);
+    file.and_then(|file| file.set_modified(std::time::SystemTime::now()))
+        .map_err(|error| Stop::Broken(format!("{}: {error}", path.display())))
+}
+
+/// User and system time of the children that have ended, theirs included; 0 where the system does not tell in this way.
+fn children_cpu_s() -> f64 {
+    /// Linux counts in hundredths of a second whatever the kernel's own clock does.
+    const TICKS_PER_S: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The second field is a name in parentheses and may hold anything; user and system time of children are fields 16 and 17.
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = after_name.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS_PER_S
+}
+
+/// A target directory of its own that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Stop> {
+        let path = std::env::temp_dir().join(format!("mcp-weight-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(|error| Stop::Broken(format!("{}: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that stays behind in the system's place for such is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_time_of_children_is_counted() {
+        let before = children_cpu_s();
+        let mut command = Command::new("sh");
+        command.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
+        assert!(process::run(command, Duration::from_secs(60), Output::Capture).end.is_success());
+        assert!(children_cpu_s() > before);
+    }
+
+    #[test]
+    fn each_of_ours_has_a_goal_and_a_peer_with_the_same_features() {
+        for build in BUILDS.iter().filter(|build| build.package == "weight-ours") {
+            assert!(build.goal.is_some());
+            assert!(
+                BUILDS.iter().any(|peer| peer.package != build.package && peer.features == build.features)
+            );
+        }
+    }
+
+    #[test]
+    fn a_scratch_folder_is_gone_afterwards() {
+        let path = Scratch::new().unwrap().0.clone();
+        assert!(!path.exists());
+    }
+}
