@@ -47,7 +47,7 @@ const RULES: &[Rule] = &[
         name: "mcp-elicitation",
         purity: Purity::NoIo,
         ours: &[],
-        others: Some(&["psl", "regex", "serde", "serde_json", "url"]),
+        others: Some(&["idna_adapter", "psl", "regex", "serde", "serde_json", "url"]),
     },
     Rule {
         name: "mcp-proto",
@@ -66,6 +66,7 @@ const RULES: &[Rule] = &[
             "http-body-util",
             "hyper",
             "hyper-util",
+            "idna_adapter",
             "memchr",
             "rustix",
             "rustls",
