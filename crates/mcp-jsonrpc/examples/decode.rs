@@ -45,9 +45,9 @@ impl<'a> From<&'a DecodeError> for Report<'a> {
 fn report(line: Line<'_>, limits: &DecodeLimits, out: &mut impl Write) -> io::Result<()> {
     let outcome = match line {
         Line::Text(text) => decode_slice(text, limits),
-        Line::Oversized { bytes } => {
+        Line::Oversized { bytes, answer_to, .. } => {
             let message = format!("line of {bytes} bytes exceeds the limit of {}", limits.max_bytes);
-            return write_line(out, &Report::Invalid { error: "too_large", message, id: None });
+            return write_line(out, &Report::Invalid { error: "too_large", message, id: answer_to });
         }
         // Lines of a kind that a later version may add.
         _ => return Ok(()),

@@ -1,8 +1,8 @@
 //! From text to messages.
 
 use crate::{
-    DecodeError, DecodeErrorKind, DecodeLimits, Incoming, Message, Shape, decode_error::Fault, envelope,
-    reader::Reader,
+    AnswerScan, DecodeError, DecodeErrorKind, DecodeLimits, Incoming, Message, Shape, decode_error::Fault,
+    envelope, reader::Reader,
 };
 
 /// Decodes one message or batch.
@@ -57,12 +57,18 @@ pub fn decode<'a>(text: &'a str, limits: &DecodeLimits) -> Result<Incoming<'a>, 
 /// [`decode`] for bytes, which are checked to be UTF-8 first.
 ///
 /// # Errors
-/// As [`decode`]; invalid UTF-8 is refused without a recovered id.
+/// As [`decode`]; invalid UTF-8 is refused with the id that an [`AnswerScan`] finds.
 pub fn decode_slice<'a>(bytes: &'a [u8], limits: &DecodeLimits) -> Result<Incoming<'a>, DecodeError> {
     check_size(bytes.len(), limits)?;
     match std::str::from_utf8(bytes) {
         Ok(text) => decode(text, limits),
-        Err(error) => Err(Fault::new(DecodeErrorKind::InvalidUtf8, error.valid_up_to()).into()),
+        Err(error) => {
+            let fault = Fault::new(DecodeErrorKind::InvalidUtf8, error.valid_up_to());
+            Err(match AnswerScan::of(bytes).answer_to() {
+                Some(id) => DecodeError::new(fault, Shape::Response, Some(id.clone())),
+                None => fault.into(),
+            })
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod answer_scan;
 mod awaited;
 mod code;
 mod decode;
@@ -20,6 +21,7 @@ mod scan;
 mod show;
 mod token;
 
+pub use answer_scan::AnswerScan;
 pub use awaited::{Awaited, decode_awaited};
 pub use code::{CodeRange, ErrorCode};
 pub use decode::{decode, decode_slice};

@@ -1,12 +1,15 @@
 //! Newline framing: bytes in, whole lines out.
 //!
 //! A line is what lies between two LF bytes. The decoder owns the buffer that a transport reads into and lends the
-//! lines out of it, so that a byte is copied only when its line was unfinished at the end of the buffer. It knows
-//! nothing of JSON or UTF-8: lines are bytes, and a character split over two reads is whole again in its line.
+//! lines out of it, so that a byte is copied only when its line was unfinished at the end of the buffer. Lines are bytes to
+//! it, and a character split over two reads is whole again in its line. Only a line that nobody will see is read, for the
+//! call that it answers.
 
 use std::fmt;
 
 use memchr::memchr;
+
+use crate::{AnswerScan, RequestId};
 
 /// Limits of a [`LineDecoder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +51,12 @@ pub enum Line<'a> {
     /// A line within the limit. Never blank.
     Text(&'a [u8]),
     /// A line over the limit, of which nothing was kept.
+    #[non_exhaustive]
     Oversized {
         /// Its length.
         bytes: u64,
+        /// The call that it answers, where an [`AnswerScan`] found that beyond doubt.
+        answer_to: Option<&'a RequestId>,
     },
 }
 
@@ -58,7 +64,7 @@ impl fmt::Debug for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
-            Self::Oversized { bytes } => write!(f, "Oversized({bytes} bytes)"),
+            Self::Oversized { bytes, .. } => write!(f, "Oversized({bytes} bytes)"),
         }
     }
 }
@@ -95,6 +101,8 @@ pub struct LineDecoder {
     found: Option<Found>,
     /// The line that is being dropped.
     dropping: Option<Dropping>,
+    /// The call that the latest dropped line answers.
+    answer_to: Option<RequestId>,
     /// No line has been lent, so that a byte order mark may still come.
     at_start: bool,
     /// Length of the latest line, which decides whether a large buffer is worth keeping.
@@ -107,9 +115,10 @@ enum Found {
     Oversized { bytes: u64 },
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Dropping {
     bytes: u64,
+    scan: AnswerScan,
     /// The last byte dropped was a CR, which is not counted if the line ends right there.
     cr: bool,
 }
@@ -136,6 +145,7 @@ impl LineDecoder {
             scanned: 0,
             found: None,
             dropping: None,
+            answer_to: None,
             at_start: true,
             latest: 0,
         }
@@ -214,7 +224,7 @@ impl LineDecoder {
     /// can give the peer up here.
     #[must_use]
     pub fn oversized_bytes(&self) -> Option<u64> {
-        self.dropping.map(|dropping| dropping.bytes)
+        self.dropping.as_ref().map(|dropping| dropping.bytes)
     }
 
     /// Bytes of heap that the buffer holds.
@@ -232,7 +242,7 @@ impl LineDecoder {
             }
             Found::Oversized { bytes } => {
                 self.latest = 0;
-                Some(Line::Oversized { bytes })
+                Some(Line::Oversized { bytes, answer_to: self.answer_to.as_ref() })
             }
         }
     }
@@ -280,7 +290,9 @@ impl LineDecoder {
     fn judge(&mut self, mut start: usize, mut end: usize) -> Option<Found> {
         let line = self.buffer.get(start..end).unwrap_or_default();
         if self.at_start || self.dropping.is_some() {
-            if let Some(dropped) = self.dropping.take() {
+            if let Some(mut dropped) = self.dropping.take() {
+                dropped.scan.push(line);
+                self.answer_to = dropped.scan.answer_to().cloned();
                 let cr = line.last().map_or(dropped.cr, |last| *last == b'\r');
                 return Some(Found::Oversized { bytes: dropped.bytes + line.len() as u64 - u64::from(cr) });
             }
@@ -289,6 +301,8 @@ impl LineDecoder {
         }
         end -= usize::from(line.last() == Some(&b'\r'));
         if end - start > self.limits.max_line_bytes {
+            let line = self.buffer.get(start..end).unwrap_or_default();
+            self.answer_to = AnswerScan::of(line).answer_to().cloned();
             return Some(Found::Oversized { bytes: (end - start) as u64 });
         }
         let line = self.buffer.get(start..end).unwrap_or_default();
@@ -308,8 +322,12 @@ impl LineDecoder {
         // One more than the limit may still be the CR of a line end.
         let over = line.len() - mark > self.limits.max_line_bytes.saturating_add(1);
         let Some(last) = line.last().filter(|_| over || self.dropping.is_some()) else { return };
-        let before = self.dropping.map_or(0, |dropping| dropping.bytes);
-        self.dropping = Some(Dropping { bytes: before + (line.len() - mark) as u64, cr: *last == b'\r' });
+        let cr = *last == b'\r';
+        let dropping =
+            self.dropping.get_or_insert_with(|| Dropping { bytes: 0, scan: AnswerScan::new(), cr: false });
+        dropping.bytes += (line.len() - mark) as u64;
+        dropping.cr = cr;
+        dropping.scan.push(line.get(mark..).unwrap_or_default());
         self.at_start = false;
         (self.start, self.end, self.scanned) = (0, 0, 0);
         self.latest = 0;

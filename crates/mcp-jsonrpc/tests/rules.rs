@@ -349,6 +349,9 @@ fn faults_inside_raw_parts_are_left_to_the_typed_decode() {
 fn bytes_that_are_not_utf8_are_refused() {
     let text = b"{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":\"\xb0\xa1\"}";
     let refused = show(decode_slice(text, &DecodeLimits::default()));
+    assert_eq!(refused, "refused invalid_utf8 @34 response 3");
+    let text = b"{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"\xb0\xa1\"}";
+    let refused = show(decode_slice(text, &DecodeLimits::default()));
     assert_eq!(refused, "refused invalid_utf8 @34 unknown -");
 }
 

@@ -5,14 +5,18 @@ use super::*;
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Text(Vec<u8>),
-    Oversized(u64),
+    Oversized(u64, Option<RequestId>),
 }
 
 fn seen(line: Line<'_>) -> Seen {
     match line {
         Line::Text(text) => Seen::Text(text.to_vec()),
-        Line::Oversized { bytes } => Seen::Oversized(bytes),
+        Line::Oversized { bytes, answer_to } => Seen::Oversized(bytes, answer_to.cloned()),
     }
+}
+
+fn oversized(bytes: u64) -> Seen {
+    Seen::Oversized(bytes, None)
 }
 
 /// What the decoder says, the obvious way: the whole stream cut at every LF.
@@ -24,7 +28,7 @@ fn twin(stream: &[u8], max_line_bytes: usize) -> Vec<Seen> {
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .filter_map(|line| {
             if line.len() > max_line_bytes {
-                Some(Seen::Oversized(line.len() as u64))
+                Some(Seen::Oversized(line.len() as u64, AnswerScan::of(line).answer_to().cloned()))
             } else if line.iter().all(u8::is_ascii_whitespace) {
                 None
             } else {
@@ -94,7 +98,7 @@ fn one_byte_order_mark_is_dropped_at_the_start_only() {
     check_every_cut("\u{feff}\u{feff}a\n".as_bytes(), 100, &[text("\u{feff}a")]);
     check_every_cut("\n\u{feff}a\n".as_bytes(), 100, &[text("\u{feff}a")]);
     check_every_cut("\u{feff}\nb\n".as_bytes(), 100, &[text("b")]);
-    check_every_cut("\u{feff}\u{feff}a\n".as_bytes(), 0, &[Seen::Oversized(4)]);
+    check_every_cut("\u{feff}\u{feff}a\n".as_bytes(), 0, &[oversized(4)]);
     check_every_cut(b"\xef\xbb\nb\n", 100, &[Seen::Text(b"\xef\xbb".to_vec()), text("b")]);
 }
 
@@ -104,25 +108,25 @@ fn the_limit_holds_below_at_and_above() {
     check_every_cut(
         b"123\n1234\n12345\n123456\nab\n",
         4,
-        &[text("123"), text("1234"), Seen::Oversized(5), Seen::Oversized(6), text("ab")],
+        &[text("123"), text("1234"), oversized(5), oversized(6), text("ab")],
     );
     check_every_cut(
         b"1234\r\n12345\r\n1234\r\r\nab\r\n",
         4,
-        &[text("1234"), Seen::Oversized(5), Seen::Oversized(5), text("ab")],
+        &[text("1234"), oversized(5), oversized(5), text("ab")],
     );
     check_every_cut("\u{feff}1234\r\nab\n".as_bytes(), 4, &[text("1234"), text("ab")]);
-    check_every_cut("\u{feff}12345\nab\n".as_bytes(), 4, &[Seen::Oversized(5), text("ab")]);
-    check_every_cut(b"       \n    \nab\n", 4, &[Seen::Oversized(7), text("ab")]);
-    check_every_cut(b"a\n\n", 0, &[Seen::Oversized(1)]);
+    check_every_cut("\u{feff}12345\nab\n".as_bytes(), 4, &[oversized(5), text("ab")]);
+    check_every_cut(b"       \n    \nab\n", 4, &[oversized(7), text("ab")]);
+    check_every_cut(b"a\n\n", 0, &[oversized(1)]);
 }
 
 #[test]
 fn what_is_left_at_the_end_is_given_by_finish() {
     check_every_cut(b"a\nbc", 4, &[text("a"), text("bc")]);
     check_every_cut(b"a\nbc\r", 4, &[text("a"), text("bc")]);
-    check_every_cut(b"a\nbcdef", 4, &[text("a"), Seen::Oversized(5)]);
-    check_every_cut(b"a\nbcdefghijkl\r", 4, &[text("a"), Seen::Oversized(11)]);
+    check_every_cut(b"a\nbcdef", 4, &[text("a"), oversized(5)]);
+    check_every_cut(b"a\nbcdefghijkl\r", 4, &[text("a"), oversized(11)]);
     check_every_cut(b"a\n  ", 4, &[text("a")]);
     check_every_cut("\u{feff}".as_bytes(), 4, &[]);
 }
@@ -140,7 +144,7 @@ fn an_endless_line_costs_no_memory_and_can_be_seen_coming() {
     assert_eq!(decoder.oversized_bytes(), Some(10_000_000));
     assert!(most <= 100_000 + 16 * 1024, "{most}");
     decoder.push(b"y\nnext\n");
-    assert_eq!(decoder.next_line(), Some(Line::Oversized { bytes: 10_000_001 }));
+    assert_eq!(decoder.next_line(), Some(Line::Oversized { bytes: 10_000_001, answer_to: None }));
     assert_eq!(decoder.oversized_bytes(), None);
     assert_eq!(decoder.next_line(), Some(Line::Text(b"next")));
     decoder.spare();
@@ -278,5 +282,17 @@ fn debug_shows_sizes_only() {
     assert!(!shown.contains("115, 51, 99"), "{shown}");
     decoder.push(b"\n");
     assert_eq!(format!("{:?}", decoder.next_line()), "Some(Text(18 bytes))");
-    assert_eq!(format!("{:?}", Line::Oversized { bytes: 9 }), "Oversized(9 bytes)");
+    assert_eq!(format!("{:?}", Line::Oversized { bytes: 9, answer_to: None }), "Oversized(9 bytes)");
+}
+
+// seed:B33, protocol:T-05
+#[test]
+fn a_dropped_line_tells_which_call_it_answers() {
+    let line = br#"{"result":{"text":"\"id\":1"},"jsonrpc":"2.0","id":7}"#;
+    let answer = Seen::Oversized(line.len() as u64, Some(7.into()));
+    let stream = [&line[..], b"\r\nab\n", line, b" x\n"].concat();
+    let noise = oversized(line.len() as u64 + 2);
+    check_every_cut(&stream, 20, &[answer.clone(), text("ab"), noise]);
+    check_every_cut(&[BYTE_ORDER_MARK, line, b"\n"].concat(), 4, std::slice::from_ref(&answer));
+    check_every_cut(line, 4, &[answer]);
 }
