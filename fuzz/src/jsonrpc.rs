@@ -147,7 +147,7 @@ fn read_lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize, push
 fn seen(line: Line<'_>) -> Seen {
     match line {
         Line::Text(text) => Ok(text.to_vec()),
-        Line::Oversized { bytes } => Err(bytes),
+        Line::Oversized { bytes, .. } => Err(bytes),
         _ => panic!("a kind of line that this body does not know"),
     }
 }

@@ -154,7 +154,11 @@ impl World {
             b'o' => {
                 let _ = self.core.set_roots(vec![Root::new(String::from_utf8_lossy(rest))]);
             }
-            b'z' => self.core.handle_oversized(number as u64),
+            b'z' => {
+                let id = (number as i64 / 2).into();
+                let answer_to = (number % 2 == 1).then_some(&id);
+                self.core.handle_oversized(number as u64, ("max_line_bytes", 0), answer_to);
+            }
             b'q' => self.core.handle_closed(),
             _ => {}
         }

@@ -104,7 +104,7 @@ impl Error {
                 CallError::Closed { .. } => ErrorKind::Closed,
                 CallError::InputRefused(_) => ErrorKind::InputRefused,
                 CallError::Rpc(_) => ErrorKind::Rpc,
-                CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
+                CallError::Oversized { .. } | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
                 CallError::Timeout { .. } => ErrorKind::Timeout,
                 CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
                 _ => ErrorKind::PeerMisbehaved,
@@ -149,6 +149,7 @@ impl Error {
             Cause::Misuse(Misuse::TooManyCalls { limit }) => {
                 Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
             }
+            Cause::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
             Cause::Call(CallError::TooManyRounds { limit }) => {
                 Some(Limit { name: "max_input_rounds", value: u64::from(*limit) })
             }

@@ -31,6 +31,15 @@ pub enum CallError {
         /// What is wrong, in our words; no peer text.
         reason: String,
     },
+    /// The server's answer is above a size limit of the transport, and was skipped.
+    Oversized {
+        /// Its length.
+        bytes: u64,
+        /// The name of the setting, with its unit.
+        name: &'static str,
+        /// Its value.
+        limit: u64,
+    },
     /// The server answered with an error object.
     Rpc(ErrorObject),
     /// The server needs input, and the call was put away for it ([`CallOptions::suspend`](crate::CallOptions::suspend)).
@@ -64,7 +73,7 @@ impl CallError {
             Self::Cancelled { dispatched }
             | Self::Closed { dispatched }
             | Self::Timeout { dispatched, .. } => *dispatched,
-            Self::InvalidEnvelope(_) | Self::InvalidResult { .. } => true,
+            Self::InvalidEnvelope(_) | Self::InvalidResult { .. } | Self::Oversized { .. } => true,
             Self::InputRefused(_)
             | Self::Rpc(_)
             | Self::Suspended(_)
@@ -86,6 +95,9 @@ impl fmt::Display for CallError {
             }
             Self::InvalidEnvelope(_) => f.write_str("the answer is not a valid JSON-RPC message"),
             Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
+            Self::Oversized { bytes, name, limit } => {
+                write!(f, "the answer of {bytes} bytes exceeds the limit {name} of {limit}")
+            }
             Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
             Self::Timeout { after, .. } => write!(f, "no answer within {} ms", after.as_millis()),
             Self::UnsupportedVersion { server, client } => {

@@ -65,13 +65,26 @@ impl Connection {
         }
     }
 
-    /// A message over the transport's size limit was skipped. Nothing in it was read, so a call that it answered ends
-    /// by its deadline.
-    pub fn handle_oversized(&mut self, bytes: u64) {
+    /// A message of `bytes` bytes over the transport's size limit was skipped: `limit` is the name of the setting and its
+    /// value. `answer_to`: the request that it answers, where the transport could tell beyond doubt. That call fails,
+    /// because its answer is lost; everything else goes on.
+    pub fn handle_oversized(
+        &mut self,
+        bytes: u64,
+        limit: (&'static str, u64),
+        answer_to: Option<&RequestId>,
+    ) {
         if matches!(self.phase, Phase::Closed | Phase::Idle) {
             return;
         }
-        self.diagnose(DiagnosticKind::OversizedMessage, format!("a message of {bytes} bytes was skipped"));
+        let (name, value) = limit;
+        let message = format!("a message of {bytes} bytes was skipped, the limit {name} is {value}");
+        self.diagnose(DiagnosticKind::OversizedMessage, message);
+        if let Some(call) = answer_to.and_then(|id| self.wire.get(id)).copied()
+            && let Some(state) = self.remove_call(call)
+        {
+            self.fail_answered(call, &state, CallError::Oversized { bytes, name, limit: value });
+        }
     }
 
     fn handle_batch(&mut self, now: Instant, origin: Origin, items: Vec<Result<Message<'_>, DecodeError>>) {

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use mcp_jsonrpc::{DecodeError, Incoming};
+use mcp_jsonrpc::{DecodeError, Incoming, RequestId};
+
+use crate::Limit;
 
 /// One thing the peer sent, its envelope already decoded, so that nobody above decodes it again.
 ///
 /// Neither [`Invalid`](Self::Invalid) nor [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
-/// counts them, fails the request that [`DecodeError::id`] names if there is one, and goes on.
+/// counts them, fails the request that [`DecodeError::id`] or `answer_to` names if there is one, and goes on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received<'a> {
@@ -22,11 +24,15 @@ pub enum Received<'a> {
         /// [`Untrusted`](crate::Untrusted).
         excerpt: Cow<'a, str>,
     },
-    /// A message above the size limit. It was dropped whole while it was read, and nothing in it was looked at.
+    /// A message above the size limit. It was dropped whole while it was read.
     #[non_exhaustive]
     Oversized {
         /// How long it was, without its terminator.
         bytes: u64,
+        /// The limit.
+        limit: Limit,
+        /// The request that it answers, where that is beyond doubt ([`mcp_jsonrpc::AnswerScan`]).
+        answer_to: Option<RequestId>,
     },
 }
 

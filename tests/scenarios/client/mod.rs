@@ -1,6 +1,7 @@
 //! The facade against a scripted peer over an in-memory pipe, in virtual time: the clock moves only when everybody waits.
 
 mod calls;
+mod care;
 mod eras;
 mod hostile;
 mod http;

@@ -16,9 +16,14 @@ pub(crate) struct Peer {
 
 /// A pipe: the client's end as a connection, and the peer's. `capacity` is what the pipe takes before writes wait.
 pub(crate) fn pipe(capacity: usize) -> (LineConnection, Peer) {
+    pipe_with(capacity, LineLimits::default())
+}
+
+/// As [`pipe`], with limits of our own.
+pub(crate) fn pipe_with(capacity: usize, limits: LineLimits) -> (LineConnection, Peer) {
     let (ours, theirs) = tokio::io::duplex(capacity);
     let (reader, writer) = tokio::io::split(ours);
-    let connection = LineConnection::from_io(reader, writer, LineLimits::default()).unwrap();
+    let connection = LineConnection::from_io(reader, writer, limits).unwrap();
     let (reader, writer) = tokio::io::split(theirs);
     (connection, Peer { lines: BufReader::new(reader).lines(), writer })
 }
@@ -60,7 +65,11 @@ impl Peer {
     }
 
     pub(crate) async fn send_text(&mut self, text: &str) {
-        self.writer.write_all(format!("{text}\n").as_bytes()).await.unwrap();
+        self.send_bytes(format!("{text}\n").as_bytes()).await;
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.unwrap();
     }
 
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {

@@ -397,7 +397,9 @@ impl Driver {
             Received::Invalid { error, excerpt, .. } => {
                 self.with(|core, _| core.handle_invalid(&error, &excerpt))
             }
-            Received::Oversized { bytes, .. } => self.with(|core, _| core.handle_oversized(bytes)),
+            Received::Oversized { bytes, limit, answer_to, .. } => self.with(|core, _| {
+                core.handle_oversized(bytes, (limit.name, limit.value), answer_to.as_ref());
+            }),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! Notifications, and texts that are no messages.
 
+use mcp_jsonrpc::RequestId;
 use serde_json::{Value, json};
 
 use super::{Session, config};
@@ -112,10 +113,32 @@ fn what_a_diagnostic_shows_of_the_peer_is_cut_and_escaped() {
 fn an_oversized_message_is_counted_and_ends_nothing() {
     let mut session = Session::ready();
     let (call, _) = session.call();
-    session.core.handle_oversized(20_000_000);
+    session.core.handle_oversized(20_000_000, ("max_line_bytes", 1000), None);
     let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
-    assert_eq!(diagnostic.to_string(), "oversized_message: a message of 20000000 bytes was skipped");
+    assert_eq!(
+        diagnostic.to_string(),
+        "oversized_message: a message of 20000000 bytes was skipped, the limit max_line_bytes is 1000"
+    );
     assert!(session.core.is_open(call));
+}
+
+/// seed:B33, auth:LIM-08, protocol:G-01
+#[test]
+fn an_oversized_answer_ends_its_call_with_the_limit_and_no_other() {
+    let mut session = Session::ready();
+    let ((call, id), (other, _)) = (session.call(), session.call());
+    session.core.handle_oversized(2000, ("max_line_bytes", 1000), Some(&RequestId::from("unknown")));
+    assert!(matches!(session.only_event(), Event::Diagnostic(_)));
+    session.core.handle_oversized(2000, ("max_line_bytes", 1000), Some(&id.as_i64().unwrap().into()));
+    let events = session.events();
+    let [Event::Diagnostic(_), Event::CallEnded { call: ended, outcome: Err(error) }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(*ended, call);
+    assert!(matches!(error, CallError::Oversized { bytes: 2000, name: "max_line_bytes", limit: 1000 }));
+    assert!(error.outcome_unknown());
+    assert_eq!(error.to_string(), "the answer of 2000 bytes exceeds the limit max_line_bytes of 1000");
+    assert!(session.core.is_open(other));
 }
 
 /// protocol:7.2, protocol:8, field:FR-107
@@ -195,6 +218,6 @@ fn nothing_is_heard_before_the_start() {
     session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     session.peer("noise");
     session.peer("[1]");
-    session.core.handle_oversized(1);
+    session.core.handle_oversized(1, ("max_line_bytes", 0), None);
     assert!(session.sent().is_empty() && session.events().is_empty());
 }

@@ -21,7 +21,8 @@ pub struct HttpLimits {
     /// memory. Beyond it the exchange fails with kind `LimitExceeded` and the connection is closed.
     pub max_body_bytes: usize,
     /// Largest Server-Sent Event (the `data` of one message), in bytes. Default 16 MiB, as for a body. Beyond it the
-    /// stream fails with kind `LimitExceeded`; many small events are never counted together.
+    /// exchange fails with kind `LimitExceeded`; on a stream that belongs to no single request the event is passed over and
+    /// reported as [`Received::Oversized`](crate::Received::Oversized). Many small events are never counted together.
     pub max_event_bytes: usize,
     /// How much of the body of a refused request (status 4xx or 5xx) is read to look for a JSON-RPC error, in bytes.
     /// Default 256 KiB. A longer body is cut and the status alone is reported.

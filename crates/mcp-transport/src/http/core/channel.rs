@@ -11,7 +11,7 @@ use mcp_jsonrpc::DecodeLimits;
 
 use super::answer::decode_payload;
 use super::fault;
-use super::feed::{EventKind, Feed, Payload};
+use super::feed::{EventKind, Feed, Overflow, Payload};
 use super::machine::{Cause, Head, Machine, Step};
 use super::target::Target;
 use crate::http::config::Config;
@@ -25,6 +25,8 @@ pub(crate) struct ChannelCore {
     feed: Feed,
     state: State,
     payload: Payload,
+    /// A message above the limit was passed over.
+    overflow: Option<Overflow>,
     config: Arc<Config>,
 }
 
@@ -33,7 +35,6 @@ enum State {
     Done,
     /// The first event has not come.
     Opening,
-    Oversized,
     Streaming,
 }
 
@@ -41,9 +42,10 @@ impl ChannelCore {
     /// A stream whose GET was answered by an event stream.
     pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
         Self {
-            feed: Feed::new(now, config.limits.max_event_bytes),
+            feed: Feed::shared(now, config.limits.max_event_bytes),
             state: State::Opening,
             payload: Payload::Bytes(Bytes::new()),
+            overflow: None,
             config: Arc::clone(config),
         }
     }
@@ -58,11 +60,8 @@ impl ChannelCore {
 
     /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
     pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
-        if self.state == State::Oversized {
-            self.state = State::Streaming;
-            let bytes =
-                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
-            return Received::Oversized { bytes };
+        if let Some(overflow) = self.overflow.take() {
+            return overflow.into_received();
         }
         match decode_payload(&self.payload, limits) {
             Ok(incoming) => Received::Message(incoming),
@@ -90,7 +89,6 @@ impl Machine for ChannelCore {
     fn poll(&mut self) -> Result<Step, Error> {
         match self.state {
             State::Done => return Ok(Step::Done),
-            State::Oversized => return Ok(Step::Message),
             State::Opening => match self.feed.next_event() {
                 Ok(None) => return Ok(Step::Read),
                 Ok(Some((EventKind::Endpoint, payload))) => {
@@ -111,8 +109,8 @@ impl Machine for ChannelCore {
                 Ok(Step::Message)
             }
             Ok(None) => Ok(Step::Read),
-            Err(_) => {
-                self.state = State::Oversized;
+            Err(overflow) => {
+                self.overflow = Some(overflow);
                 Ok(Step::Message)
             }
         }

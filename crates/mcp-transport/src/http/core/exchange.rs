@@ -248,7 +248,7 @@ impl Machine for ExchangeCore {
                 }
                 Ok(None) => Ok(Step::Read),
                 Err(error) => {
-                    let error = fault::over_limit("max_event_bytes", "an event", error.max_bytes());
+                    let error = fault::over_limit("max_event_bytes", "an event", error.max_bytes);
                     self.fail(error).map(|()| Step::Done)
                 }
             },

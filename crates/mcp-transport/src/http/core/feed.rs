@@ -4,9 +4,12 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use mcp_jsonrpc::RequestId;
 use mcp_sse::{Event, LimitError, Limits, Parser};
 
 use super::block::BlockWatch;
+use super::dropped::DataWatch;
+use crate::{Limit, Received};
 
 /// The text of one message, held without a copy where it came in one piece.
 pub(crate) enum Payload {
@@ -42,6 +45,24 @@ pub(crate) enum EventKind {
     Other,
 }
 
+/// A message above the limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Overflow {
+    pub(crate) max_bytes: usize,
+    /// Its length; as far as it was read where the stream is left at once.
+    pub(crate) bytes: u64,
+    /// The call that it answers, where that is beyond doubt.
+    pub(crate) answer_to: Option<RequestId>,
+}
+
+impl Overflow {
+    pub(crate) fn into_received(self) -> Received<'static> {
+        let max_bytes = u64::try_from(self.max_bytes).unwrap_or(u64::MAX);
+        let limit = Limit::new("max_event_bytes", max_bytes);
+        Received::Oversized { bytes: self.bytes, limit, answer_to: self.answer_to }
+    }
+}
+
 /// Parser, the piece it is working on, and the two clocks of the stream.
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -52,6 +73,11 @@ pub(crate) struct Feed {
     open_since: Option<Instant>,
     last_byte: Instant,
     opened: Instant,
+    max_event_bytes: usize,
+    /// Where many calls share the stream: whose answer an event above the limit is.
+    watch_data: Option<Box<DataWatch>>,
+    /// The block under way is above the limit, and is passed over.
+    dropping: bool,
 }
 
 impl Feed {
@@ -65,7 +91,16 @@ impl Feed {
             open_since: None,
             last_byte: now,
             opened: now,
+            max_event_bytes,
+            watch_data: None,
+            dropping: false,
         }
+    }
+
+    /// As [`new`](Self::new), for a stream of many messages: one above the limit is told when it has ended, and the stream
+    /// goes on. Otherwise it is told as soon as the limit is passed.
+    pub(crate) fn shared(now: Instant, max_event_bytes: usize) -> Self {
+        Self { watch_data: Some(Box::new(DataWatch::new())), ..Self::new(now, max_event_bytes) }
     }
 
     /// Prepares for the bytes of a new connection; the cursor stays.
@@ -76,6 +111,10 @@ impl Feed {
         self.open_since = None;
         self.last_byte = now;
         self.opened = now;
+        self.dropping = false;
+        if let Some(watch) = &mut self.watch_data {
+            **watch = DataWatch::new();
+        }
     }
 
     /// Takes the next piece of the stream. Call [`next`](Self::next) until it is used up before the next one.
@@ -86,7 +125,7 @@ impl Feed {
 
     /// The next message in the current piece. Events of other types and events without data (as they prime a cursor)
     /// are no messages.
-    pub(crate) fn next(&mut self) -> Result<Option<Payload>, LimitError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Payload>, Overflow> {
         loop {
             match self.next_event()? {
                 None => return Ok(None),
@@ -97,7 +136,10 @@ impl Feed {
     }
 
     /// The next event in the current piece, of whatever kind.
-    pub(crate) fn next_event(&mut self) -> Result<Option<(EventKind, Payload)>, LimitError> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<(EventKind, Payload)>, Overflow> {
+        if self.dropping {
+            return self.pass_over();
+        }
         let mut input: &[u8] = &self.chunk;
         let before = input.len();
         // An event that began in an earlier piece lies in the parser's buffer, which it takes along when it is large.
@@ -116,16 +158,60 @@ impl Feed {
             self.end_piece();
             return Ok(None);
         }
-        self.chunk = self.chunk.slice(used..);
-        if event.is_ok() {
-            self.watch = BlockWatch::default();
-            self.open_since = None;
+        let passed = self.chunk.split_to(used);
+        match event {
+            Ok(event) => {
+                self.watch = BlockWatch::default();
+                self.open_since = None;
+                if let Some(watch) = &mut self.watch_data {
+                    **watch = DataWatch::new();
+                }
+                Ok(event)
+            }
+            Err(error) => self.overflow(&error, &passed),
         }
-        event
+    }
+
+    /// The block under way is above the limit; `passed` came of this piece before that showed.
+    fn overflow(
+        &mut self,
+        error: &LimitError,
+        passed: &[u8],
+    ) -> Result<Option<(EventKind, Payload)>, Overflow> {
+        let Some(watch) = &mut self.watch_data else {
+            let max_bytes = error.max_bytes();
+            let bytes = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+            return Err(Overflow { max_bytes, bytes, answer_to: None });
+        };
+        watch.pass(passed);
+        self.dropping = true;
+        self.open_since.get_or_insert(self.last_byte);
+        self.pass_over()
+    }
+
+    /// Passes over the block that is above the limit, and says so at its end.
+    fn pass_over(&mut self) -> Result<Option<(EventKind, Payload)>, Overflow> {
+        let Some(watch) = &mut self.watch_data else { return Ok(None) };
+        let end = watch.find_end(&self.chunk);
+        let passed = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
+        // The parser gave the block up too, and brings nothing before its end.
+        let mut input: &[u8] = &passed;
+        let _ = self.parser.next(&mut input);
+        if end.is_none() {
+            return Ok(None);
+        }
+        let (bytes, answer_to) = watch.take();
+        self.dropping = false;
+        self.watch = BlockWatch::default();
+        self.open_since = None;
+        Err(Overflow { max_bytes: self.max_event_bytes, bytes, answer_to })
     }
 
     /// What is left of the piece belongs to no event that has ended.
     fn end_piece(&mut self) {
+        if let Some(watch) = &mut self.watch_data {
+            watch.pass(&self.chunk);
+        }
         if self.watch.push(&self.chunk) {
             self.open_since.get_or_insert(self.last_byte);
         } else {
@@ -262,5 +348,44 @@ mod tests {
         feed.push(now, Bytes::from_static(b"data: 12345\n\ndata: 6\n\n"));
         assert!(feed.next().is_err());
         assert!(matches!(feed.next(), Ok(Some(_))));
+    }
+
+    /// protocol:H-64, seed:B30, auth:LIM-08
+    #[test]
+    fn a_large_event_on_a_shared_stream_costs_itself_and_tells_whose_answer_it_was() {
+        let now = Instant::now();
+        let answer = r#"{"result":{"text":"\"id\":1"},"jsonrpc":"2.0","id":7}"#;
+        for line_end in ["\n", "\r\n", "\r"] {
+            let text = format!(
+                ": c{line_end}{line_end}data: 1234{line_end}{line_end}id: x{line_end}event: message{line_end}\
+                 data: {answer}{line_end}{line_end}id: y{line_end}{line_end}data:567{line_end}{line_end}\
+                 data: {{\"id\":8,{line_end}data:\"result\":1}}{line_end}{line_end}\
+                 data: 0123456789{line_end}{line_end}data: 8{line_end}{line_end}"
+            );
+            for size in 1..text.len() {
+                let mut feed = Feed::shared(now, 9);
+                let mut seen = Vec::new();
+                for piece in text.as_bytes().chunks(size) {
+                    feed.push(now, Bytes::copy_from_slice(piece));
+                    loop {
+                        match feed.next() {
+                            Ok(None) => break,
+                            Ok(Some(payload)) => {
+                                seen.push(String::from_utf8(payload.as_bytes().to_vec()).unwrap());
+                            }
+                            Err(Overflow { bytes, answer_to, max_bytes: 9 }) => {
+                                seen.push(format!("{bytes} {answer_to:?}"));
+                            }
+                            Err(other) => panic!("{other:?}"),
+                        }
+                    }
+                }
+                let large = format!("{} Some(Integer(7))", answer.len());
+                let lines = "20 Some(Integer(8))";
+                assert_eq!(seen, ["1234", &large, "567", lines, "10 None", "8"], "{size} {line_end:?}");
+                assert_eq!(feed.cursor(), "y");
+                assert_eq!(feed.message_deadline(Duration::ZERO), None);
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::answer::decode_payload;
 use super::classify::{Asked, Verdict, classify};
 use super::exchange::is_passing;
 use super::fault;
-use super::feed::Payload;
+use super::feed::{Overflow, Payload};
 use super::machine::{Cause, Head, Machine, Step};
 use super::stream::EventSource;
 use crate::http::config::Config;
@@ -26,13 +26,14 @@ pub(crate) struct ListenCore {
     source: EventSource,
     state: State,
     payload: Payload,
+    /// A message above the limit was passed over.
+    overflow: Option<Overflow>,
     config: Arc<Config>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Done,
-    Oversized,
     Reopening,
     Streaming,
     Waiting(Instant),
@@ -60,20 +61,18 @@ impl ListenCore {
     /// A stream whose first GET was answered by an event stream.
     pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
         Self {
-            source: EventSource::new(now, config),
+            source: EventSource::shared(now, config),
             state: State::Streaming,
             payload: Payload::Bytes(Bytes::new()),
+            overflow: None,
             config: Arc::clone(config),
         }
     }
 
     /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
     pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
-        if self.state == State::Oversized {
-            self.state = State::Streaming;
-            let bytes =
-                u64::try_from(self.config.limits.max_event_bytes).unwrap_or(u64::MAX).saturating_add(1);
-            return Received::Oversized { bytes };
+        if let Some(overflow) = self.overflow.take() {
+            return overflow.into_received();
         }
         match decode_payload(&self.payload, limits) {
             Ok(incoming) => Received::Message(incoming),
@@ -93,7 +92,6 @@ impl Machine for ListenCore {
     fn poll(&mut self) -> Result<Step, Error> {
         Ok(match self.state {
             State::Done => Step::Done,
-            State::Oversized => Step::Message,
             State::Reopening => Step::Reopen,
             State::Streaming => match self.source.next() {
                 Ok(Some(payload)) => {
@@ -101,8 +99,8 @@ impl Machine for ListenCore {
                     Step::Message
                 }
                 Ok(None) => Step::Read,
-                Err(_) => {
-                    self.state = State::Oversized;
+                Err(overflow) => {
+                    self.overflow = Some(overflow);
                     Step::Message
                 }
             },
@@ -118,7 +116,7 @@ impl Machine for ListenCore {
                 message.into_iter().chain(idle).min()
             }
             State::Waiting(at) => Some(at),
-            State::Done | State::Oversized | State::Reopening => None,
+            State::Done | State::Reopening => None,
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod block;
 pub(crate) mod body;
 pub(crate) mod channel;
 pub(crate) mod classify;
+pub(crate) mod dropped;
 pub(crate) mod encoding;
 pub(crate) mod exchange;
 pub(crate) mod fault;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_sse::{LimitError, Reconnect, ReconnectConfig, ReconnectError};
+use mcp_sse::{Reconnect, ReconnectConfig, ReconnectError};
 
-use super::feed::{Feed, Payload};
+use super::feed::{Feed, Overflow, Payload};
 use crate::http::config::Config;
 
 /// A connection of a stream that lasted this long did its work, even if it brought nothing: servers and proxies close idle
@@ -31,11 +31,16 @@ impl EventSource {
         Self { feed: Feed::new(now, limits.max_event_bytes), schedule: Reconnect::new(schedule) }
     }
 
+    /// As [`new`](Self::new), for a stream on which a message above the limit costs only itself.
+    pub(crate) fn shared(now: Instant, config: &Arc<Config>) -> Self {
+        Self { feed: Feed::shared(now, config.limits.max_event_bytes), ..Self::new(now, config) }
+    }
+
     pub(crate) fn push(&mut self, now: Instant, chunk: Bytes) {
         self.feed.push(now, chunk);
     }
 
-    pub(crate) fn next(&mut self) -> Result<Option<Payload>, LimitError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Payload>, Overflow> {
         let payload = self.feed.next();
         if let Ok(Some(_)) = payload {
             self.schedule.progress();

@@ -11,7 +11,7 @@ use mcp_jsonrpc::{DecodeErrorKind, DecodeLimits, Line, LineDecoder};
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::{BoxRead, shared::Shared, signal::Flags};
-use crate::{Error, ErrorKind, Received, received::excerpt, stdio::LineLimits};
+use crate::{Error, ErrorKind, Limit, Received, received::excerpt, stdio::LineLimits};
 
 /// How much is still read after the process ended without its output ending, which takes a process that left the group and
 /// goes on writing. Above what a pipe can hold.
@@ -144,9 +144,11 @@ impl LineReceiver {
         }
         let line = match self.decoder.next_line() {
             Some(Line::Text(line)) => line,
-            Some(Line::Oversized { bytes }) => {
+            Some(Line::Oversized { bytes, answer_to, .. }) => {
                 self.counts.oversized += 1;
-                return Ok(Received::Oversized { bytes });
+                let max_bytes = u64::try_from(self.decode.max_bytes).unwrap_or(u64::MAX);
+                let limit = Limit::new("max_line_bytes", max_bytes);
+                return Ok(Received::Oversized { bytes, limit, answer_to: answer_to.cloned() });
             }
             // Invariant: called when the decoder has a line.
             _ => return Err(Error::new(ErrorKind::Closed, "the connection is over")),
@@ -156,13 +158,18 @@ impl LineReceiver {
                 self.counts.messages += 1;
                 Ok(Received::Message(incoming))
             }
-            Err(error) => {
-                if error.kind() == DecodeErrorKind::InvalidUtf8 && error.id().is_none() {
+            Err(mut error) => {
+                if error.kind() == DecodeErrorKind::InvalidUtf8 {
                     self.replaced = replace_invalid(line, self.decode.max_bytes);
-                    if let Ok(incoming) = mcp_jsonrpc::decode(&self.replaced, &self.decode) {
-                        self.counts.messages += 1;
-                        self.counts.replaced += 1;
-                        return Ok(Received::Message(incoming));
+                    match mcp_jsonrpc::decode(&self.replaced, &self.decode) {
+                        Ok(incoming) => {
+                            self.counts.messages += 1;
+                            self.counts.replaced += 1;
+                            return Ok(Received::Message(incoming));
+                        }
+                        // Whichever knows the call that it concerns says more.
+                        Err(other) if error.id().is_none() && other.id().is_some() => error = other,
+                        Err(_) => {}
                     }
                 }
                 self.counts.invalid += 1;

@@ -1,0 +1,97 @@
+//! Whose answer an event is that is too large to be kept, found while it passes by.
+
+use mcp_jsonrpc::{AnswerScan, RequestId};
+use memchr::memchr2;
+
+/// Follows the `data` of the block under way in a stream that answers come on. The parser keeps nothing of an event over
+/// its limit, and such an event may well be what a call is waiting for.
+#[derive(Debug)]
+pub(crate) struct DataWatch {
+    line: Line,
+    /// A LF that comes now belongs to the line end before it.
+    after_cr: bool,
+    /// The block has a `data` line.
+    has_data: bool,
+    bytes: u64,
+    scan: AnswerScan,
+}
+
+const NAME: &[u8; 4] = b"data";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// So many bytes of the name have come.
+    Name(usize),
+    /// Before the value: one space may precede it.
+    ValueStart,
+    Value,
+    Other,
+}
+
+impl DataWatch {
+    pub(crate) fn new() -> Self {
+        Self { line: Line::Name(0), after_cr: false, has_data: false, bytes: 0, scan: AnswerScan::new() }
+    }
+
+    /// Takes the next bytes of the stream, which hold no end of an event.
+    pub(crate) fn pass(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = self.find_end(bytes) {
+            *self = Self::new();
+            bytes = bytes.get(end..).unwrap_or_default();
+        }
+    }
+
+    /// Takes the next bytes up to the end of the block, and says where that is; all of them if it is not there.
+    pub(crate) fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(rest @ [first, ..]) = bytes.get(at..) {
+            let first = *first;
+            let ends_line = matches!(first, b'\n' | b'\r');
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                at += 1;
+                continue;
+            }
+            let mut used = 1;
+            match self.line {
+                Line::Name(0) if ends_line => return Some(at + 1),
+                Line::Name(_) if ends_line => self.end_line(first),
+                Line::Name(len) if len == NAME.len() && first == b':' => self.line = self.begin_value(),
+                Line::Name(len) if NAME.get(len) == Some(&first) => self.line = Line::Name(len + 1),
+                Line::Name(_) => self.line = Line::Other,
+                Line::ValueStart => {
+                    self.line = Line::Value;
+                    used = usize::from(first == b' ');
+                }
+                Line::Value | Line::Other if ends_line => self.end_line(first),
+                Line::Value | Line::Other => {
+                    used = memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+                    if self.line == Line::Value {
+                        self.bytes += used as u64;
+                        self.scan.push(rest.get(..used).unwrap_or_default());
+                    }
+                }
+            }
+            at += used;
+        }
+        None
+    }
+
+    fn begin_value(&mut self) -> Line {
+        if std::mem::replace(&mut self.has_data, true) {
+            self.bytes += 1;
+            self.scan.push(b"\n");
+        }
+        Line::ValueStart
+    }
+
+    fn end_line(&mut self, byte: u8) {
+        self.line = Line::Name(0);
+        self.after_cr = byte == b'\r';
+    }
+
+    /// The length of the data of the block, which has ended, and the call that it answers. Begins anew.
+    pub(crate) fn take(&mut self) -> (u64, Option<RequestId>) {
+        let watched = std::mem::replace(self, Self::new());
+        (watched.bytes, watched.scan.answer_to().cloned())
+    }
+}
