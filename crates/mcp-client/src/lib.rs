@@ -9,6 +9,7 @@ mod endpoint;
 mod error;
 mod event;
 mod event_queue;
+pub mod host;
 mod requests;
 mod sampling;
 mod subscription;
