@@ -3,6 +3,7 @@
 
 mod catalog;
 mod left;
+mod same;
 mod transcript;
 mod visits;
 
@@ -48,17 +49,25 @@ struct Peer {
     env: Vec<(&'static str, String)>,
     /// The client's working folder, which is also the root it offers.
     folder: PathBuf,
-    visits: Vec<Visit>,
+    test: Test,
+}
+
+/// What is done at a server.
+enum Test {
+    /// The one program that visits all servers which do the same things, and the revision that this one speaks.
+    Same(&'static str),
+    /// Runs of `connect`.
+    Visits(Vec<Visit>),
 }
 
 impl Peer {
     fn new(name: &'static str, transport: Transport, command: Vec<String>, folder: &Path) -> Self {
-        let (path, env, visits) = ("", Vec::new(), Vec::new());
-        Self { name, transport, command, path, env, folder: folder.to_path_buf(), visits }
+        let (path, env, test) = ("", Vec::new(), Test::Visits(Vec::new()));
+        Self { name, transport, command, path, env, folder: folder.to_path_buf(), test }
     }
 
     fn visited(mut self, visits: Vec<Visit>) -> Self {
-        self.visits = visits;
+        self.test = Test::Visits(visits);
         self
     }
 }
@@ -82,22 +91,28 @@ pub(crate) fn run(mut args: Args) -> Outcome {
     };
     peers.retain(wanted);
     let connect = cargo::build(&["-p", "mcp-client", "--example", "connect"])?;
+    let same = cargo::build(&["-p", "mcp-tests", "--bin", "same-program"])?;
     let mut tally = Tally::default();
     for peer in &peers {
         let started = Instant::now();
-        let outcome = visit(peer, &connect);
+        let (outcome, done) = match &peer.test {
+            Test::Same(version) => {
+                (same::visit(peer, &same, version), format!("the same program, {version}"))
+            }
+            Test::Visits(visits) => (visit(peer, visits, &connect), format!("{} visits", visits.len())),
+        };
         let transport = if peer.transport == Transport::Http { "http" } else { "stdio" };
-        let (count, seconds) = (peer.visits.len(), started.elapsed().as_secs_f64());
-        tally.record(&format!("{} over {transport} ({count} visits, {seconds:.1} s)", peer.name), outcome);
+        let seconds = started.elapsed().as_secs_f64();
+        tally.record(&format!("{} over {transport} ({done}, {seconds:.1} s)", peer.name), outcome);
     }
     Ok(tally.finish())
 }
 
-fn visit(peer: &Peer, connect: &Path) -> Result<(), String> {
+fn visit(peer: &Peer, visits: &[Visit], connect: &Path) -> Result<(), String> {
     let mut faults = Vec::new();
     let mark = Mark::new();
     let server = if peer.transport == Transport::Http { Some(serve(peer, &mark)?) } else { None };
-    for visit in &peer.visits {
+    for visit in visits {
         if interrupted() {
             return Err("interrupted".into());
         }

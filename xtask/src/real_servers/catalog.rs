@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::visits;
-use super::{Peer, Transport};
+use super::{Peer, Test, Transport};
 use crate::Stop;
 use crate::support::peers::{self, Node, Python};
 use crate::support::process::{self, Output};
@@ -41,6 +41,9 @@ pub(super) fn node(node: &Node) -> Result<Vec<Peer>, Stop> {
         remembering("server-memory", memory.clone(), "memory")?,
     ];
     all.extend(node_launchers(memory)?);
+    let server = peers::folder().join("servers/typescript_server.mjs");
+    let names = ["TypeScript SDK", "TypeScript SDK, slow to start"];
+    all.extend(same(names, &[text(&node.program)?, text(&server)?])?);
     Ok(all)
 }
 
@@ -92,7 +95,9 @@ pub(super) fn python(python: &Python) -> Result<Vec<Peer>, Stop> {
     };
     let mut uvx = stdio("mcp-server-time by uvx", python.uvx("mcp-server-time")?, &time);
     uvx.env.push(("UV_CACHE_DIR", text(&python.uv_cache())?));
-    Ok(vec![
+    let server = text(&peers::folder().join("servers/python_server.py"))?;
+    let own = program("python", &["-W", "ignore::DeprecationWarning", &server])?;
+    let mut all = vec![
         stdio("mcp-server-time", program("mcp-server-time", &[])?, &time).visited(visits::time()),
         stdio("mcp-server-git", program("mcp-server-git", &["--repository", &git])?, &repository)
             .visited(visits::git(&git)),
@@ -101,7 +106,30 @@ pub(super) fn python(python: &Python) -> Result<Vec<Peer>, Stop> {
             .visited(visits::git(&text(&launched)?)),
         http("fastmcp", "http", "/mcp")?,
         http("fastmcp on http+sse", "sse", "/sse")?,
-    ])
+    ];
+    all.extend(same(["Python SDK", "Python SDK, slow to start"], &own)?);
+    Ok(all)
+}
+
+/// A server of ours in each era over each transport, and over stdio also behind a start that outlasts the client's patience
+/// with its question for the era.
+fn same(names: [&'static str; 2], own: &[String]) -> Result<Vec<Peer>, Stop> {
+    let folder = peers::state("same")?;
+    let mut all = Vec::new();
+    for (era, version) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
+        let command = |transport: &str| [own, &[transport.to_owned(), era.to_owned()]].concat();
+        let peer = |name, transport, command| {
+            let peer = Peer::new(name, transport, command, &folder);
+            Peer { path: "/mcp", test: Test::Same(version), ..peer }
+        };
+        all.push(peer(names[0], Transport::Stdio, command("stdio")));
+        all.push(peer(names[0], Transport::Http, command("http")));
+        if cfg!(unix) {
+            let slow = ["sh", "-c", r#"sleep 4; exec "$@""#, "slow"].map(str::to_owned);
+            all.push(peer(names[1], Transport::Stdio, [&slow[..], &command("stdio")].concat()));
+        }
+    }
+    Ok(all)
 }
 
 /// An empty folder for what a server keeps.
