@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::{Implementation, ProtocolVersion, Root};
-use mcp_proto::{CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
+use mcp_proto::{
+    CacheConfig, CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire,
+};
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::LineConnection;
 
@@ -31,6 +33,7 @@ pub struct ClientBuilder {
     on_event: Option<EventFn>,
     event_capacity: usize,
     event_capacity_bytes: usize,
+    cache_is_set: bool,
 }
 
 impl ClientBuilder {
@@ -45,6 +48,7 @@ impl ClientBuilder {
             on_event: None,
             event_capacity: 1024,
             event_capacity_bytes: 16 * 1024 * 1024,
+            cache_is_set: false,
         }
     }
 
@@ -135,6 +139,17 @@ impl ClientBuilder {
         self
     }
 
+    /// What is kept of lists and read resources for as long as a server of the modern era says that they are fresh. Until
+    /// then they are answered from memory; a notice of a change, a new subscription and [`Call::fresh`](crate::Call::fresh)
+    /// ask the server. [`CacheConfig::off`] asks in any case. Where an HTTP server is given credentials that may change by
+    /// themselves, only what it calls public is kept, unless a configuration is given here: then tell the client with
+    /// [`Client::authorization_changed`].
+    pub fn cache(mut self, cache: CacheConfig) -> Self {
+        self.config.cache = cache;
+        self.cache_is_set = true;
+        self
+    }
+
     /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
     /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
@@ -195,6 +210,9 @@ impl ClientBuilder {
     async fn connect_http(mut self, server: &HttpServer) -> Result<Client, Error> {
         let connection = server.connect();
         self.config.wire = Wire::Exchanges;
+        if server.has_changing_credentials() && !self.cache_is_set {
+            self.config.cache.keep_private = false;
+        }
         let driver = self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe());
         let error = match Client::new(driver, self.request.clone(), None).finish_connecting().await {
             Ok(client) => return Ok(client),

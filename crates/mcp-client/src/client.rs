@@ -133,6 +133,12 @@ impl Client {
         Err(Error::limit_exceeded("max_background_notices", MAX_BACKGROUND_NOTICES))
     }
 
+    /// Tells the client that its requests are made under another authorization from now on (another user, another token),
+    /// so that nothing that is kept for the old one is used again. See [`ClientBuilder::cache`].
+    pub fn authorization_changed(&self) {
+        self.inner.driver.with(|core, _| core.handle_authorization_changed());
+    }
+
     /// Ends the connection gracefully: calls in flight end as closed, open questions are withdrawn, an HTTP session
     /// is deleted, a child process gets the end of its input, then time, then signals. Bounded in time by the
     /// transport's configuration (10 s by default).

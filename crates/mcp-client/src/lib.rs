@@ -9,6 +9,7 @@ mod endpoint;
 mod error;
 mod event;
 mod event_queue;
+mod fresh_list;
 pub mod host;
 mod requests;
 mod sampling;
@@ -20,6 +21,7 @@ pub use elicitation::{ElicitationContext, ElicitationHandler};
 pub use endpoint::Endpoint;
 pub use error::{Error, ErrorKind, Limit};
 pub use event::{ClientEvent, Events};
+pub use fresh_list::{FreshList, ListState};
 pub use mcp_elicitation::{
     Choice, ElicitAction, ElicitRequest, ElicitResult, Field, FieldKind, Form, FormRequest, FormSchema,
     UrlRequest,
@@ -27,8 +29,8 @@ pub use mcp_elicitation::{
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{
-    Answer, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind, Mode, ServerFacts,
-    SuspendedCall, Verdict, VerdictReason,
+    Answer, CacheConfig, CacheUse, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind,
+    Mode, ServerFacts, SuspendedCall, Verdict, VerdictReason,
 };
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};

@@ -22,6 +22,7 @@ use bytes::Bytes;
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::{Map, Value};
 
+use crate::cache::{CacheUse, Ticket};
 use crate::listen::Listening;
 use crate::mrtr::Pause;
 use crate::renewal::Setup;
@@ -73,6 +74,8 @@ pub struct CallOptions {
     /// Whether a call that needs input ends with [`CallError::Suspended`](crate::CallError::Suspended) in place of asking
     /// the application's handlers (modern era). Default: no.
     pub suspend: bool,
+    /// Whether the call may be answered with a result that is kept, and its own result be kept (modern era). Default: both.
+    pub cache: CacheUse,
     /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
     /// of the envelope) win over these. Default: none.
     pub meta: Option<Map<String, Value>>,
@@ -86,6 +89,7 @@ impl Default for CallOptions {
             max_total: Duration::from_secs(30 * 60),
             progress: false,
             suspend: false,
+            cache: CacheUse::Allowed,
             meta: None,
         }
     }
@@ -106,6 +110,7 @@ impl fmt::Debug for CallOptions {
             .field("max_total", &self.max_total)
             .field("progress", &self.progress)
             .field("suspend", &self.suspend)
+            .field("cache", &self.cache)
             .field("meta_members", &self.meta.as_ref().map(Map::len))
             .finish()
     }
@@ -162,6 +167,8 @@ pub(crate) struct ModernCall {
     pub(crate) revised: bool,
     /// The refusal of its headers, for which the tools were listed again.
     pub(crate) mismatch: Option<ErrorObject>,
+    /// Allows its result to be kept.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 impl ModernCall {
@@ -175,6 +182,7 @@ impl ModernCall {
             paces: 0,
             revised: false,
             mismatch: None,
+            ticket: None,
         }
     }
 }

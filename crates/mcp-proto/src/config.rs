@@ -6,6 +6,7 @@ use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
 };
 
+use crate::cache::CacheConfig;
 use crate::era::{Mode, Wire};
 
 /// Everything the application decides about one connection before it starts.
@@ -39,6 +40,8 @@ pub struct Config {
     /// elicitation, an error for anything else. Default 180 s, time to read and fill in a form. One that overflows the
     /// clock means "never".
     pub server_request_timeout: Duration,
+    /// What is kept of results that may be used again (modern era).
+    pub cache: CacheConfig,
     /// Bounds on what the peer can make us hold.
     pub limits: Limits,
 }
@@ -57,6 +60,7 @@ impl Config {
             initialize_timeout: Duration::from_secs(60),
             probe_timeout: Duration::from_secs(3),
             server_request_timeout: Duration::from_secs(180),
+            cache: CacheConfig::default(),
             limits: Limits::default(),
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcp_jsonrpc::{InFlight, RawJson, Removed};
 use mcp_model::{MetaObject, ProtocolVersion, methods};
 
+use crate::cache::ResultCache;
 use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall, earliest};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -59,6 +60,7 @@ pub struct Connection {
     /// The newest time that was told with an input or a call.
     pub(crate) clock: Option<Instant>,
     pub(crate) roots: Roots,
+    pub(crate) cache: ResultCache,
 }
 
 /// What a deadline belongs to.
@@ -90,6 +92,7 @@ impl Connection {
             wants_restart: false,
             clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
+            cache: ResultCache::new(config.cache),
             config,
         }
     }
@@ -99,7 +102,8 @@ impl Connection {
     /// `params` is the text of a JSON object without `_meta` (that goes into [`CallOptions::meta`]), or `None`.
     ///
     /// `logging/setLevel`, which a modern server does not have, sends nothing to one: the level goes into each later
-    /// request, where [`CallOptions::meta`] does not say another.
+    /// request, where [`CallOptions::meta`] does not say another. Nor is anything sent where a result that is still fresh
+    /// is kept ([`Config::cache`]).
     pub fn call(
         &mut self,
         now: Instant,
@@ -113,11 +117,19 @@ impl Connection {
         let server = self.usable()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
         let call = self.next_call_id();
-        let modern = self.phase.modern().is_some();
+        let modern = self.phase.modern();
+        if let Some(version) = modern
+            && let Some(kept) = self.cache.get(now, version, method, params, options)
+        {
+            self.push_event(Event::CallEnded { call, outcome: Ok(kept) });
+            return Ok(call);
+        }
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         if let Some(state) = self.calls.get_mut(&call) {
-            if modern {
-                state.modern = Some(Box::new(ModernCall::new(method, params, options)));
+            if modern.is_some() {
+                let mut modern = ModernCall::new(method, params, options);
+                modern.ticket = self.cache.ticket(method, options);
+                state.modern = Some(Box::new(modern));
             } else {
                 state.setup = Setup::of(method, params);
             }
@@ -208,6 +220,13 @@ impl Connection {
             self.events.push_back(Event::ServerRequestEnded { request, reason: EndReason::Closed });
         }
         self.timers.clear();
+        self.cache.clear();
+    }
+
+    /// The requests of this connection are made under another authorization from now on: what was kept for the old one
+    /// is not used any more.
+    pub fn handle_authorization_changed(&mut self) {
+        self.cache.handle_authorization_changed();
     }
 
     /// Time has passed. Calling it early is harmless; so is a `now` that lies before an earlier one.
@@ -548,6 +567,7 @@ impl fmt::Debug for Connection {
             .field("server_requests", &self.server_requests.len())
             .field("transmits", &self.transmits.len())
             .field("events", &self.events.len())
+            .field("cache", &self.cache)
             .finish_non_exhaustive()
     }
 }

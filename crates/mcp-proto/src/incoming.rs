@@ -247,6 +247,7 @@ impl Connection {
     fn handle_notification(&mut self, now: Instant, origin: Origin, notification: Notification<'_>) {
         let method = &*notification.method;
         let params = notification.params;
+        self.cache.handle_notice(method, params);
         match method {
             "notifications/subscriptions/acknowledged" if self.phase.modern().is_some() => {
                 self.handle_acknowledged(origin, params);

@@ -33,6 +33,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod call;
 mod config;
 mod connection;
@@ -64,6 +65,7 @@ mod transmit;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use cache::{CacheConfig, CacheUse};
 pub use call::{CallId, CallIdHasher, CallMap, CallOptions};
 pub use config::{Config, ElicitationSupport, Limits};
 pub use connection::Connection;

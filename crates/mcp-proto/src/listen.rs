@@ -151,6 +151,8 @@ impl Connection {
             return;
         };
         listening.granted = Some(granted.clone());
+        // What changed before nobody told: what is fetched from now on must be as new as the subscription.
+        self.cache.clear();
         let started = state.started;
         self.set_deadline(call, started, None);
         self.push_event(Event::Subscribed { call, granted });

@@ -129,7 +129,13 @@ impl Connection {
         let method = state.modern.as_ref().map_or("", |modern| modern.method.as_str());
         let invalid = |reason: &str| Err(CallError::InvalidResult { reason: reason.to_owned() });
         let outcome = match inspect_result_type(result.as_str()) {
-            Ok(ResultType::Complete) => Ok(self.completed(method, result)),
+            Ok(ResultType::Complete) => {
+                let result = self.completed(method, result);
+                if let (Some(modern), Some(version)) = (&state.modern, self.phase.modern()) {
+                    self.cache.keep(now, version, modern, &result);
+                }
+                Ok(result)
+            }
             Ok(ResultType::InputRequired) if takes_input(method) => {
                 return self.pause(now, call, state, result);
             }
@@ -172,8 +178,10 @@ impl Connection {
         {
             modern.revised = true;
             server.protocol_version = version;
+            self.cache.clear();
             return self.resend(now, call, state, None);
         }
+        self.cache.handle_refused(&modern.method, modern.params.as_ref(), error.code);
         if error.code == ErrorCode::HEADER_MISMATCH
             && modern.mismatch.is_none()
             && modern.method == methods::TOOLS_CALL

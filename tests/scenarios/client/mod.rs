@@ -3,6 +3,7 @@
 mod calls;
 mod care;
 mod eras;
+mod fresh_lists;
 mod hostile;
 mod http;
 mod lifecycle;

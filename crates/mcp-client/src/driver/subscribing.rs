@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcp_model::SubscriptionFilter;
 use mcp_proto::CallOptions;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -28,6 +29,11 @@ pub(crate) struct Standing {
 }
 
 impl Driver {
+    /// Where background tasks of the connection run.
+    pub(crate) const fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     /// Subscribes and waits until the server grants something.
     pub(crate) async fn subscribe(
         self: Arc<Self>,

@@ -6,14 +6,15 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_jsonrpc::RawJson;
+use mcp_jsonrpc::{ErrorCode, RawJson};
 use mcp_model::{
     List as ModelList, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     Page, Paginated, Prompt, Resource, ResourceTemplate, Tool, WithMeta,
 };
-use mcp_proto::{Diagnostic, DiagnosticKind};
+use mcp_proto::{Diagnostic, DiagnosticKind, ListKind};
 use serde::{Deserialize, Serialize};
 
+use super::Call;
 use crate::client::Client;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -27,11 +28,13 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// A list of the server that has not been asked for yet.
 ///
 /// Await it for the first page alone, or take [`all`](Self::all) of it, or go through its [`pages`](Self::pages).
+#[derive(Clone)]
 #[must_use = "a list is asked for when it is awaited"]
 pub struct List<R> {
     client: Client,
     first: R,
     timeout: Option<Duration>,
+    fresh: bool,
     max_pages: usize,
     max_bytes: usize,
 }
@@ -42,7 +45,24 @@ where
     R::Result: ListedItem + Send + 'static,
 {
     pub(crate) fn new(client: &Client, first: R) -> Self {
-        Self { client: client.clone(), first, timeout: None, max_pages: MAX_PAGES, max_bytes: MAX_BYTES }
+        Self {
+            client: client.clone(),
+            first,
+            timeout: None,
+            fresh: false,
+            max_pages: MAX_PAGES,
+            max_bytes: MAX_BYTES,
+        }
+    }
+
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Asks the server for each page, even where one is kept that it called fresh; see [`Call::fresh`].
+    pub fn fresh(mut self) -> Self {
+        self.fresh = true;
+        self
     }
 
     /// How long to wait for each page, instead of the client's `request_timeout`.
@@ -64,6 +84,15 @@ where
         self
     }
 
+    /// The call for one page.
+    fn page(&self, params: R) -> Call<R::Result> {
+        let mut call = self.client.request(params);
+        if let Some(timeout) = self.timeout {
+            call = call.timeout(timeout);
+        }
+        if self.fresh { call.fresh() } else { call }
+    }
+
     /// The pages one by one, each fetched when it is asked for.
     pub fn pages(self) -> Pages<R> {
         Pages { list: self, cursor: Next::First, seen: HashSet::new(), read: 0, bytes: 0 }
@@ -71,7 +100,7 @@ where
 
     /// The items of all pages.
     ///
-    /// A server that repeats a cursor, never ends or gives too much is stopped: what was read is returned, and a diagnostic says so.
+    /// A server that no longer knows a cursor of its own is asked for the whole list again, once. A server that repeats a cursor, never ends or gives too much is stopped: what was read is returned, and a diagnostic says so.
     /// An item that cannot be read is left out and reported as a diagnostic.
     ///
     /// # Errors
@@ -79,9 +108,21 @@ where
     /// The error of the first page that fails; the pages before it are given up, because a list with a hole is not
     /// the list.
     pub async fn all(self) -> Result<Vec<<R::Result as ListedItem>::Item>, Error> {
+        let mut again = Some(self.clone().fresh());
         let mut pages = self.pages();
         let mut all = Vec::new();
-        while let Some(page) = pages.next().await? {
+        loop {
+            let page = match pages.next().await {
+                Ok(Some(page)) => page,
+                Ok(None) => break,
+                Err(error) => match again.take().filter(|_| pages.has_outlived_its_cursor(&error)) {
+                    Some(list) => {
+                        (pages, all) = (list.pages(), Vec::new());
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+            };
             let (items, rejected) = page.into_list().into_parts();
             all.extend(items);
             for item in rejected {
@@ -104,11 +145,8 @@ where
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let mut call = self.client.request(self.first);
-            if let Some(timeout) = self.timeout {
-                call = call.timeout(timeout);
-            }
-            call.await
+            let first = self.first.clone();
+            self.page(first).await
         })
     }
 }
@@ -117,6 +155,7 @@ impl<R> fmt::Debug for List<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("List")
             .field("timeout", &self.timeout)
+            .field("fresh", &self.fresh)
             .field("max_pages", &self.max_pages)
             .field("max_bytes", &self.max_bytes)
             .finish_non_exhaustive()
@@ -164,15 +203,17 @@ where
             self.cursor = Next::Done;
             return Ok(None);
         }
-        let mut call = self.list.client.request(params).raw();
-        if let Some(timeout) = self.list.timeout {
-            call = call.timeout(timeout);
-        }
-        let raw = call.await?;
+        let raw = self.list.page(params).raw().await?;
         self.read += 1;
         self.bytes = self.bytes.saturating_add(raw.as_str().len());
         self.cursor = self.follow(&raw)?;
         Ok(Some(raw))
+    }
+
+    /// Whether the server refused a cursor that it gave itself ("Pagination", "Error Handling").
+    fn has_outlived_its_cursor(&self, error: &Error) -> bool {
+        matches!(self.cursor, Next::Cursor(_))
+            && error.error_object().is_some_and(|object| object.code == ErrorCode::INVALID_PARAMS)
     }
 
     /// Where the page leads. Only an absent or `null` cursor ends a list: the empty string is a cursor like any
@@ -219,12 +260,19 @@ pub trait ListedItem: Page + serde::de::DeserializeOwned {
     /// What the list is a list of.
     type Item;
 
+    /// Whose notices of changes are about it.
+    fn kind() -> ListKind;
+
     /// The items of this page, and a report of those that could not be read.
     fn into_list(self) -> ModelList<Self::Item>;
 }
 
 impl ListedItem for ListToolsResult {
     type Item = Tool;
+
+    fn kind() -> ListKind {
+        ListKind::Tools
+    }
 
     fn into_list(self) -> ModelList<Tool> {
         self.tools
@@ -234,6 +282,10 @@ impl ListedItem for ListToolsResult {
 impl ListedItem for ListResourcesResult {
     type Item = Resource;
 
+    fn kind() -> ListKind {
+        ListKind::Resources
+    }
+
     fn into_list(self) -> ModelList<Resource> {
         self.resources
     }
@@ -242,6 +294,10 @@ impl ListedItem for ListResourcesResult {
 impl ListedItem for ListResourceTemplatesResult {
     type Item = ResourceTemplate;
 
+    fn kind() -> ListKind {
+        ListKind::Resources
+    }
+
     fn into_list(self) -> ModelList<ResourceTemplate> {
         self.resource_templates
     }
@@ -249,6 +305,10 @@ impl ListedItem for ListResourceTemplatesResult {
 
 impl ListedItem for ListPromptsResult {
     type Item = Prompt;
+
+    fn kind() -> ListKind {
+        ListKind::Prompts
+    }
 
     fn into_list(self) -> ModelList<Prompt> {
         self.prompts

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{ProgressNotificationParams, Request, WithMeta};
-use mcp_proto::CallOptions;
+use mcp_proto::{CacheUse, CallOptions};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -63,6 +63,19 @@ impl<T> Call<T> {
     pub fn on_progress(mut self, listener: impl FnMut(ProgressNotificationParams) + Send + 'static) -> Self {
         self.options.progress = true;
         self.on_progress = Some(Box::new(listener));
+        self
+    }
+
+    /// Asks the server even where a result is kept that it called fresh, and keeps the new one in its place. Only lists and
+    /// read resources of the modern era are kept at all, see [`ClientBuilder::cache`](crate::ClientBuilder::cache).
+    pub fn fresh(mut self) -> Self {
+        self.options.cache = CacheUse::Refresh;
+        self
+    }
+
+    /// Asks the server in any case, and does not keep the result.
+    pub fn uncached(mut self) -> Self {
+        self.options.cache = CacheUse::Never;
         self
     }
 

@@ -110,8 +110,7 @@ fn progress_renews_the_timeout_up_to_the_hard_maximum() {
         max_total: Duration::from_secs(35),
         reset_on_progress: true,
         progress: true,
-        suspend: false,
-        meta: None,
+        ..CallOptions::default()
     };
     let (call, id) = session.call_with("tools/call", &options);
     for (step, expected) in [(1, 19), (2, 28), (3, 35), (4, 35)] {
@@ -137,8 +136,7 @@ fn a_hard_maximum_below_the_timeout_wins_where_progress_renews() {
         max_total: Duration::from_secs(5),
         reset_on_progress: true,
         progress: true,
-        suspend: false,
-        meta: None,
+        ..CallOptions::default()
     };
     let (call, id) = session.call_with("tools/call", &options);
     session.peer_json(&progress(&id, 1.0));

@@ -249,7 +249,7 @@ impl Model {
             reset_on_progress: reset,
             progress,
             suspend: seconds % 7 == 3,
-            meta: None,
+            ..CallOptions::default()
         };
         let open = self.core.calls_in_flight();
         let (method, params) = match self.wire.len() % 3 {

@@ -70,6 +70,12 @@ impl HttpServer {
         Ok(self)
     }
 
+    /// Whether the `Authorization` header comes from somebody who may give another one at any time.
+    #[must_use]
+    pub fn has_changing_credentials(&self) -> bool {
+        self.config.credentials.0.is_some()
+    }
+
     /// Asks `credentials` for the `Authorization` header of every request, in place of one set by [`header`](Self::header).
     #[must_use]
     pub fn credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {

@@ -1,0 +1,328 @@
+//! Lists that stay as new as the server tells.
+//!
+//! ```text
+//!               notice of a change, Restored, Missed, refresh()
+//!   Resting ───────────────────────────────────────────────────> Reading ──read, nothing new was told──> Resting
+//!      ▲                                                         │  ▲   │
+//!      │                                                         │  └───┘ told of a change meanwhile: once more,
+//!      └── failed: the old list stays, and says why ─────────────┘        not before `MIN_PAUSE` is over
+//! ```
+//!
+//! There is one reading at a time, however many notices arrive. Nothing is read because time has passed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::{Paginated, ServerFeature, SubscriptionFilter, WithMeta};
+use mcp_proto::ListKind;
+use serde::Serialize;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::error::{Error, ErrorKind};
+use crate::event::{ClientEvent, Events};
+use crate::requests::{List, ListedItem};
+use crate::subscription::{Change, Subscription};
+
+/// The least time between the end of one reading and the beginning of the next. A server that tells of changes without
+/// end has its list read four times a second, and not as fast as it can.
+const MIN_PAUSE: Duration = Duration::from_millis(250);
+
+/// A list of the server that is read again when the server says that it changed. Made by [`List::watch`].
+///
+/// Cheap to clone; clones show the same list. It keeps the connection alive. When the last clone is dropped, the
+/// subscription behind it ends, and nothing is read any more.
+pub struct FreshList<T> {
+    states: watch::Receiver<Arc<ListState<T>>>,
+    shared: Arc<Shared>,
+}
+
+/// A list as it is known now.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ListState<T> {
+    /// The items, as they were when the list was last read to its end.
+    pub items: Arc<[T]>,
+    /// How often it was read to its end; 1 at first.
+    pub reads: u64,
+    /// Why the newest attempt to read it, or to follow its changes, failed. The items are older than they should be
+    /// then. A later reading that succeeds clears it.
+    pub failure: Option<Arc<Error>>,
+    /// Whether the server tells of changes. If not, [`FreshList::refresh`] is the only way to newer items.
+    pub followed: bool,
+}
+
+struct Shared {
+    wanted: Arc<Notify>,
+    task: AbortHandle,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl<R> List<R>
+where
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+    R::Result: ListedItem + Send + 'static,
+    <R::Result as ListedItem>::Item: Send + Sync + 'static,
+{
+    /// Reads the whole list, and reads it again whenever the server says that it changed. Notices that arrive while it is
+    /// read lead to one more reading after it, however many they are. Timeout and limits of this list hold for each
+    /// reading. Where the server does not tell of changes, or does not let this client listen, the list stays as it is;
+    /// see [`ListState::followed`].
+    ///
+    /// Dropping the future gives it up.
+    ///
+    /// # Errors
+    ///
+    /// Those of the first reading, and what ends the connection meanwhile.
+    pub async fn watch(self) -> Result<FreshList<<R::Result as ListedItem>::Item>, Error> {
+        let list = self.fresh();
+        let client = list.client().clone();
+        let (feature, filter) = changes(R::Result::kind());
+        let mut failure = None;
+        // Before it is read: what changes in between must be told.
+        let subscription = if client.server().capabilities.declares(feature) {
+            match client.subscription(filter.clone()).await {
+                Ok(subscription) if filter.missing_from(subscription.granted()).is_empty() => {
+                    Some(subscription)
+                }
+                Ok(_) => None,
+                Err(error) if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Transport) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    failure = Some(Arc::new(error));
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let items = list.clone().all().await?.into();
+        let followed = subscription.is_some();
+        let source = subscription.map_or_else(|| Source::Connection(client.events()), Source::Subscription);
+        let (sender, states) = watch::channel(Arc::new(ListState { items, reads: 1, failure, followed }));
+        let wanted = Arc::new(Notify::new());
+        let keeper =
+            Keeper { list, source, states: sender, wanted: Arc::clone(&wanted), read: Instant::now() };
+        let task = client.driver().runtime().spawn(keeper.keep()).abort_handle();
+        Ok(FreshList { states, shared: Arc::new(Shared { wanted, task }) })
+    }
+}
+
+impl<T> FreshList<T> {
+    /// The list as it is known now.
+    pub fn current(&self) -> Arc<ListState<T>> {
+        Arc::clone(&self.states.borrow())
+    }
+
+    /// Waits for a state that this clone has not seen: after another reading, after one that failed, or when the changes
+    /// are followed no longer. The first call returns when something happens after [`List::watch`]. Several in a row may
+    /// be seen as the newest of them. `None` once the connection has ended. Cancel safe.
+    pub async fn changed(&mut self) -> Option<Arc<ListState<T>>> {
+        self.states.changed().await.ok()?;
+        Some(Arc::clone(&self.states.borrow_and_update()))
+    }
+
+    /// Reads the list again soon, as if the server had told of a change. Returns at once.
+    pub fn refresh(&self) {
+        self.shared.wanted.notify_one();
+    }
+}
+
+struct Keeper<R>
+where
+    R: Paginated + WithMeta,
+    R::Result: ListedItem,
+{
+    list: List<R>,
+    source: Source,
+    states: watch::Sender<Arc<ListState<<R::Result as ListedItem>::Item>>>,
+    wanted: Arc<Notify>,
+    /// When the newest reading ended.
+    read: Instant,
+}
+
+/// Where a list hears of what happens.
+enum Source {
+    Subscription(Subscription),
+    /// The server tells of no changes; the connection may end all the same.
+    Connection(Events),
+}
+
+/// What a list has to do with a word of the server.
+enum Told {
+    Changed,
+    /// The connection is over.
+    End,
+    Nothing,
+}
+
+impl<R> Keeper<R>
+where
+    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+    R::Result: ListedItem + Send + 'static,
+    <R::Result as ListedItem>::Item: Send + Sync + 'static,
+{
+    async fn keep(mut self) {
+        while self.rest().await {
+            loop {
+                match self.read().await {
+                    Told::Changed => {}
+                    Told::End => return,
+                    Told::Nothing => break,
+                }
+            }
+        }
+    }
+
+    /// Waits for a reason to read the list. `false`: there will be none any more.
+    async fn rest(&mut self) -> bool {
+        loop {
+            match self.told().await {
+                Told::Changed => return true,
+                Told::End => return false,
+                Told::Nothing => {}
+            }
+        }
+    }
+
+    /// Reads the list, and tells whether it must be read again.
+    async fn read(&mut self) -> Told {
+        tokio::time::sleep_until(self.read + MIN_PAUSE).await;
+        // What was told until now is covered by this reading.
+        loop {
+            let told = tokio::select! {
+                biased;
+                told = self.told() => told,
+                () = std::future::ready(()) => break,
+            };
+            if matches!(told, Told::End) {
+                return Told::End;
+            }
+        }
+        let mut reading = Box::pin(self.list.clone().all());
+        let mut again = false;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                told = self.told() => match told {
+                    Told::Changed => again = true,
+                    Told::End => return Told::End,
+                    Told::Nothing => {}
+                },
+                outcome = &mut reading => break outcome,
+            }
+        };
+        drop(reading);
+        self.read = Instant::now();
+        let closed = matches!(&outcome, Err(error) if error.kind() == ErrorKind::Closed);
+        self.publish(|state| match outcome {
+            Ok(items) => {
+                state.items = items.into();
+                state.reads += 1;
+                state.failure = None;
+            }
+            Err(error) => state.failure = Some(Arc::new(error)),
+        });
+        match (closed, again) {
+            (true, _) => Told::End,
+            (false, true) => Told::Changed,
+            (false, false) => Told::Nothing,
+        }
+    }
+
+    /// The next word of the server or of the application. Cancel safe.
+    async fn told(&mut self) -> Told {
+        let subscription = match &mut self.source {
+            Source::Subscription(subscription) => subscription,
+            Source::Connection(_) if self.list.client().is_closed() => return Told::End,
+            Source::Connection(events) => {
+                return tokio::select! {
+                    biased;
+                    () = self.wanted.notified() => Told::Changed,
+                    event = events.next() => match event {
+                        None | Some(ClientEvent::Closed) => Told::End,
+                        Some(_) => Told::Nothing,
+                    },
+                };
+            }
+        };
+        let failure = tokio::select! {
+            biased;
+            () = self.wanted.notified() => return Told::Changed,
+            change = subscription.next() => match change {
+                Ok(Some(Change::List(_) | Change::Missed { .. } | Change::Restored)) => return Told::Changed,
+                Ok(Some(_)) => return Told::Nothing,
+                Ok(None) => None,
+                Err(error) => Some(Arc::new(error)),
+            },
+        };
+        let client = self.list.client();
+        let over = client.is_closed();
+        self.source = Source::Connection(client.events());
+        self.publish(|state| {
+            state.followed = false;
+            state.failure = failure.or(state.failure.take());
+        });
+        if over { Told::End } else { Told::Nothing }
+    }
+
+    fn publish(&self, change: impl FnOnce(&mut ListState<<R::Result as ListedItem>::Item>)) {
+        self.states.send_modify(|state| {
+            let ListState { items, reads, failure, followed } = &**state;
+            let mut next = ListState {
+                items: Arc::clone(items),
+                reads: *reads,
+                failure: failure.clone(),
+                followed: *followed,
+            };
+            change(&mut next);
+            *state = Arc::new(next);
+        });
+    }
+}
+
+/// What a server declares that tells of changes of such a list, and how they are asked for.
+fn changes(list: ListKind) -> (ServerFeature, SubscriptionFilter) {
+    let mut filter = SubscriptionFilter::new();
+    let feature = match list {
+        ListKind::Prompts => {
+            filter.prompts_list_changed = Some(true);
+            ServerFeature::PromptsListChanged
+        }
+        ListKind::Resources => {
+            filter.resources_list_changed = Some(true);
+            ServerFeature::ResourcesListChanged
+        }
+        _ => {
+            filter.tools_list_changed = Some(true);
+            ServerFeature::ToolsListChanged
+        }
+    };
+    (feature, filter)
+}
+
+impl<T> Clone for FreshList<T> {
+    fn clone(&self) -> Self {
+        Self { states: self.states.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> fmt::Debug for FreshList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.current();
+        f.debug_struct("FreshList")
+            .field("items", &state.items.len())
+            .field("reads", &state.reads)
+            .field("failed", &state.failure.is_some())
+            .field("followed", &state.followed)
+            .finish()
+    }
+}
