@@ -71,6 +71,7 @@ mod batch;
 mod error;
 mod form;
 mod format;
+mod inbox;
 mod json;
 mod limits;
 mod machine;
@@ -92,6 +93,7 @@ pub use self::{
     batch::{RetryPermit, URL_ELICITATION_REQUIRED, UrlBatch},
     error::{AnswerError, RequestError},
     form::{Form, UnknownField},
+    inbox::{Inbox, InboxAnswer, InboxEntry, InboxError, InboxParams, MemoryInbox},
     limits::{Modes, RequestLimits, RequestRules},
     machine::{
         Asked, ConnectionId, DeferReason, ElicitationLimits, Elicitations, End, Event, FlowId, FlowOutcome,

@@ -16,6 +16,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -26,6 +27,7 @@ use crate::cache::{CacheUse, Ticket};
 use crate::listen::Listening;
 use crate::mrtr::Pause;
 use crate::renewal::Setup;
+use crate::urls_required::UrlRetry;
 
 /// Names one call of the application for the life of the connection. It is not the JSON-RPC id: one call may take
 /// several requests on the wire.
@@ -76,6 +78,10 @@ pub struct CallOptions {
     pub suspend: bool,
     /// Whether the call may be answered with a result that is kept, and its own result be kept (modern era). Default: both.
     pub cache: CacheUse,
+    /// A word of the application that comes back with each question asked in the middle of this call
+    /// ([`ServerRequest::route`](crate::ServerRequest::route)), so that it reaches whoever made the call. Nothing of it
+    /// is sent. Default: none.
+    pub route: Option<Arc<str>>,
     /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
     /// of the envelope) win over these. Default: none.
     pub meta: Option<Map<String, Value>>,
@@ -90,6 +96,7 @@ impl Default for CallOptions {
             progress: false,
             suspend: false,
             cache: CacheUse::Allowed,
+            route: None,
             meta: None,
         }
     }
@@ -111,6 +118,7 @@ impl fmt::Debug for CallOptions {
             .field("progress", &self.progress)
             .field("suspend", &self.suspend)
             .field("cache", &self.cache)
+            .field("route", &self.route)
             .field("meta_members", &self.meta.as_ref().map(Map::len))
             .finish()
     }
@@ -133,6 +141,10 @@ pub(crate) struct CallState {
     pub(crate) setup: Option<Setup>,
     /// What is needed to make its request again (modern era).
     pub(crate) modern: Option<Box<ModernCall>>,
+    /// What is needed to make its request again after URL elicitations (2025-11-25).
+    pub(crate) url_retry: Option<Box<UrlRetry>>,
+    /// [`CallOptions::route`]
+    pub(crate) route: Option<Arc<str>>,
     /// Pages of tools that were listed for its headers.
     pub(crate) relisted: u32,
     /// It has a request on the wire, or in the queue for it.
@@ -236,6 +248,8 @@ impl CallState {
             resent: false,
             setup: None,
             modern: None,
+            url_retry: None,
+            route: options.route.clone(),
             relisted: 0,
             on_wire: true,
             listening: None,

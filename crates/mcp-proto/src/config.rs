@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
 };
@@ -17,6 +18,10 @@ pub struct Config {
     pub client_info: Implementation,
     /// Which elicitation modes are served. Default: none, and the capability is not declared.
     pub elicitation: ElicitationSupport,
+    /// Counts and lengths that a question may reach. One beyond them is refused with -32602.
+    pub elicitation_limits: RequestLimits,
+    /// Which URLs a server may send people to, and what they are warned of.
+    pub elicitation_urls: UrlPolicy,
     /// The roots offered to the server. `None` (the default): the capability is not declared and `roots/list` is
     /// answered with "method not found". `Some`: declared with `listChanged`, and each change is announced.
     pub roots: Option<Vec<Root>>,
@@ -52,6 +57,8 @@ impl Config {
         Self {
             client_info,
             elicitation: ElicitationSupport::default(),
+            elicitation_limits: RequestLimits::default(),
+            elicitation_urls: UrlPolicy::default(),
             roots: None,
             sampling: false,
             send_client_info: true,

@@ -124,6 +124,7 @@ impl Connection {
             self.push_event(Event::CallEnded { call, outcome: Ok(kept) });
             return Ok(call);
         }
+        let url_retry = self.url_retry(method, params, options);
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         if let Some(state) = self.calls.get_mut(&call) {
             if modern.is_some() {
@@ -132,6 +133,7 @@ impl Connection {
                 state.modern = Some(Box::new(modern));
             } else {
                 state.setup = Setup::of(method, params);
+                state.url_retry = url_retry;
             }
         }
         if !self.is_ready() {
@@ -484,6 +486,9 @@ impl Connection {
         self.disarm(state.deadline, Timer::Call(call));
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);
+        }
+        if state.url_retry.as_ref().is_some_and(|retry| retry.is_paused()) {
+            self.push_event(Event::UrlsRequiredEnded { call });
         }
         if !state.on_wire {
             return Some(state);

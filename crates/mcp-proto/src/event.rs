@@ -1,5 +1,7 @@
 //! What the connection tells its driver.
 
+use std::sync::Arc;
+
 use mcp_elicitation::ElicitRequest;
 use mcp_jsonrpc::{RawJson, RequestId};
 use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams, SubscriptionFilter};
@@ -7,6 +9,7 @@ use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams, Su
 use crate::call::CallId;
 use crate::diagnostic::Diagnostic;
 use crate::error::CallError;
+use crate::urls_required::UrlsRequired;
 
 /// One thing that happened. Order is the order of arrival.
 #[derive(Debug)]
@@ -71,6 +74,13 @@ pub enum Event {
         /// Why.
         reason: EndReason,
     },
+    /// The server refused a call until URL elicitations have happened; the call is paused for them.
+    UrlsRequired(UrlsRequired),
+    /// A call that was paused for URL elicitations ended by itself: nobody needs them for it any more.
+    UrlsRequiredEnded {
+        /// The call.
+        call: CallId,
+    },
 }
 
 /// Which list changed.
@@ -99,6 +109,10 @@ pub struct ServerRequest {
     pub wire_id: RequestId,
     /// The call on whose own stream it came, where the transport can tell (Streamable HTTP).
     pub related_call: Option<CallId>,
+    /// The [`CallOptions::route`](crate::CallOptions::route) of the call in the middle of which it is asked: of the
+    /// related call; where the transport cannot tell that (a shared channel), of the calls that wait for their answer, if
+    /// all of them have the same.
+    pub route: Option<Arc<str>>,
     /// What is asked.
     pub input: InputRequest,
 }

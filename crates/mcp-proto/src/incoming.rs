@@ -205,8 +205,8 @@ impl Connection {
             CallKind::Ordinary | CallKind::Relist if self.phase.modern().is_some() => {
                 return self.handle_modern_error(now, call, state, error);
             }
+            CallKind::Ordinary => return self.handle_legacy_error(call, state, error),
             CallKind::Listen
-            | CallKind::Ordinary
             | CallKind::Relist
             | CallKind::Restore
             | CallKind::Subscribe(_) => Err(CallError::Rpc(error)),

@@ -59,6 +59,7 @@ mod tests;
 mod tool_headers;
 mod tools;
 mod transmit;
+mod urls_required;
 
 /// Runs the example of the README as a test.
 #[cfg(doctest)]
@@ -78,3 +79,4 @@ pub use phase::ServerFacts;
 pub use suspended::SuspendedCall;
 pub use tool_headers::{ToolHeaders, ToolHeadersError};
 pub use transmit::{Head, Routing, Transmit, TransmitKind};
+pub use urls_required::UrlsRequired;

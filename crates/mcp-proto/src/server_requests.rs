@@ -1,6 +1,7 @@
 //! The questions of the server: which are open, how they are answered, and how they end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
@@ -9,7 +10,7 @@ use mcp_model::{EmptyResult, ProtocolVersion, methods};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::call::CallId;
+use crate::call::{CallId, CallKind};
 use crate::config::{ElicitationSupport, Limits};
 use crate::connection::{Connection, Timer};
 use crate::diagnostic::{DiagnosticKind, excerpt};
@@ -124,6 +125,27 @@ impl Connection {
         self.server_requests.open.contains_key(&request)
     }
 
+    /// Leaves it to the driver how long this question stays open: from now on it ends by an answer, by the server or with
+    /// its call or the connection, and never by [`Config::server_request_timeout`](crate::Config::server_request_timeout).
+    pub fn hold_server_request(&mut self, request: ServerRequestId) {
+        let held = self.server_requests.open.get_mut(&request).and_then(|open| open.deadline.take());
+        self.disarm(held, Timer::ServerRequest(request));
+    }
+
+    /// The route of a question that came in the middle of this call, or that may belong to any.
+    fn route_of(&self, related_call: Option<CallId>) -> Option<Arc<str>> {
+        if let Some(call) = related_call {
+            return self.calls.get(&call).and_then(|state| state.route.clone());
+        }
+        let mut waiting = self
+            .calls
+            .values()
+            .filter(|state| state.kind == CallKind::Ordinary && state.on_wire)
+            .map(|state| state.route.as_ref());
+        let route = waiting.next()??;
+        waiting.all(|other| other == Some(route)).then(|| Arc::clone(route))
+    }
+
     /// When this question is answered for the application, for drivers in which each handler waits by itself.
     pub fn server_request_deadline(&self, request: ServerRequestId) -> Option<Instant> {
         self.server_requests.open.get(&request).and_then(|open| open.deadline)
@@ -203,6 +225,12 @@ impl Connection {
     /// Parses and gates an elicitation; the error is what goes on the wire.
     pub(crate) fn read_elicitation(&self, params: Option<RawRef<'_>>) -> Result<ElicitRequest, ErrorObject> {
         let (version, params) = self.read_params(params)?;
+        ElicitRequest::parse_with(params.as_str(), &self.elicitation_rules(version))
+            .map_err(|error| ErrorObject::new(ErrorCode::new(error.wire_code()), error.wire_message()))
+    }
+
+    /// How elicitations are read under this revision.
+    pub(crate) fn elicitation_rules(&self, version: ProtocolVersion) -> RequestRules {
         let revision = match version {
             ProtocolVersion::V2025_06_18 => Revision::V2025_06_18,
             version if version.is_modern() => Revision::V2026_07_28,
@@ -211,8 +239,10 @@ impl Connection {
         let ElicitationSupport { form, url } = self.config.elicitation;
         let mut modes = Modes::BOTH;
         (modes.form, modes.url) = (form, url);
-        ElicitRequest::parse_with(params.as_str(), &RequestRules::new(revision).modes(modes))
-            .map_err(|error| ErrorObject::new(ErrorCode::new(error.wire_code()), error.wire_message()))
+        RequestRules::new(revision)
+            .modes(modes)
+            .limits(self.config.elicitation_limits.clone())
+            .url(self.config.elicitation_urls.clone())
     }
 
     /// Checks the outermost shape of a sampling request; the error is what goes on the wire.
@@ -263,12 +293,13 @@ impl Connection {
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
         self.arm(deadline, Timer::ServerRequest(id));
+        let route = self.route_of(related_call);
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
         }
         self.server_requests.bytes += bytes;
         self.server_requests.open.insert(id, Open { asker, asked, bytes, deadline });
-        self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, input }));
+        self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, route, input }));
         id
     }
 

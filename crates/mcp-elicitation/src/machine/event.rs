@@ -209,6 +209,15 @@ pub enum Event<S, K> {
         /// How it goes on. For everything but `Retry` the call's original error surfaces.
         outcome: FlowOutcome,
     },
+    /// Everything that a waiting call needs is consented to; it waits for the completions now, until they come, the
+    /// person says that they are done ([`Elicitations::continue_flow`](crate::Elicitations::continue_flow)) or its
+    /// time is up.
+    FlowWaiting {
+        /// The call.
+        flow: FlowId,
+        /// When it ends by itself; `None` is never.
+        deadline: Option<Instant>,
+    },
     /// A server's request was not taken up.
     Refused {
         /// Whose request.

@@ -215,6 +215,8 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
                         let until = deadline(now, self.limits.completion_timeout);
                         if let Some(flow) = self.flows.get_mut(&id) {
                             flow.waiting_until = Some(until);
+                            let deadline = flow.next_deadline();
+                            self.events.push_back(Event::FlowWaiting { flow: id, deadline });
                         }
                     }
                     Some(Step::End(outcome)) => {

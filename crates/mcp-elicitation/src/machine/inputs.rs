@@ -86,8 +86,24 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
     /// A server's `notifications/cancelled` for its own request: the question is withdrawn and gets no reply.
     /// Unknown keys are ignored.
     pub fn handle_cancelled(&mut self, now: Instant, connection: ConnectionId, key: &K) {
+        self.end_request(now, connection, key, End::Withdrawn);
+    }
+
+    /// The call in the middle of which a server's request was made has ended: nobody needs an answer any more, and
+    /// there is no reply. Unknown keys are ignored.
+    pub fn handle_call_ended(&mut self, now: Instant, connection: ConnectionId, key: &K) {
+        self.end_request(now, connection, key, End::FlowEnded);
+    }
+
+    /// The session in which a server's request was made is gone while the connection goes on: there is nobody to
+    /// reply to. Unknown keys are ignored.
+    pub fn handle_request_lost(&mut self, now: Instant, connection: ConnectionId, key: &K) {
+        self.end_request(now, connection, key, End::ConnectionLost);
+    }
+
+    fn end_request(&mut self, now: Instant, connection: ConnectionId, key: &K, end: End) {
         if let Some(question) = self.in_flight.get(&(connection, key.clone())).copied() {
-            self.end(question, End::Withdrawn, None);
+            self.end(question, end, None);
             self.run_flows(now);
         }
     }

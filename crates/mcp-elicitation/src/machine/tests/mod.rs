@@ -106,6 +106,7 @@ fn short(event: &Event<&'static str, Key>) -> String {
         Event::Deferred { server, reason, .. } => format!("deferred {server} {}", reason.as_str()),
         Event::Ended { server, end, .. } => format!("ended {server} {end:?}"),
         Event::FlowEnded { outcome, .. } => format!("flow {outcome:?}"),
+        Event::FlowWaiting { .. } => "flow waits".to_owned(),
         Event::Refused { server, refusal, .. } => format!("refused {server} {refusal}"),
         Event::UrlCompleted { server, elicitation_id } => format!("completed {server} {elicitation_id}"),
         Event::WaitEnded { completed, .. } => format!("wait {completed}"),

@@ -24,7 +24,7 @@ enum Step {
     Lose(usize),
     Form(usize, i64),
     Url(usize, i64, usize, bool),
-    Withdraw(usize, i64),
+    Withdraw(usize, i64, u8),
     Complete(usize, usize),
     Require(usize, Vec<usize>, Option<u64>),
     Answer(usize, ElicitAction),
@@ -54,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => connection.clone().prop_map(Step::Lose),
         4 => (connection.clone(), key.clone()).prop_map(|(c, k)| Step::Form(c, k)),
         6 => (connection.clone(), key.clone(), id.clone(), prop::bool::weighted(0.1)).prop_map(|(c, k, i, o)| Step::Url(c, k, i, o)),
-        1 => (connection.clone(), key).prop_map(|(c, k)| Step::Withdraw(c, k)),
+        1 => (connection.clone(), key, 0..3_u8).prop_map(|(c, k, how)| Step::Withdraw(c, k, how)),
         6 => (connection.clone(), id.clone()).prop_map(|(c, i)| Step::Complete(c, i)),
         5 => (connection, prop::collection::vec(id.clone(), 0..4), prop::option::of(0..300_u64)).prop_map(|(c, i, d)| Step::Require(c, i, d)),
         10 => (0..6_usize, action).prop_map(|(q, a)| Step::Answer(q, a)),
@@ -121,7 +121,7 @@ impl Seen {
                     let address = self.unanswered.iter().find(|(_, open)| **open == question);
                     if let Some(address) = address.map(|(address, _)| address.clone()) {
                         self.unanswered.remove(&address);
-                        let silent = matches!(end, End::Withdrawn | End::ConnectionLost);
+                        let silent = matches!(end, End::Withdrawn | End::ConnectionLost | End::FlowEnded);
                         assert_eq!(replied.contains(&address), !silent, "{end:?}");
                     }
                 }
@@ -133,7 +133,7 @@ impl Seen {
                     assert!(self.completed.insert((server, elicitation_id)), "completed once");
                 }
                 Event::WaitEnded { waiter, .. } => assert!(self.waiters.remove(&waiter), "ended once"),
-                Event::Deferred { .. } | Event::Refused { .. } => {}
+                Event::Deferred { .. } | Event::FlowWaiting { .. } | Event::Refused { .. } => {}
             }
         }
         assert_eq!(rig.machine.open_questions(), self.open.len());
@@ -182,9 +182,14 @@ fn run(rig: &mut Rig, seen: &mut Seen, step: &Step) {
                 );
             }
         }
-        Step::Withdraw(index, key) => {
+        Step::Withdraw(index, key, how) => {
             if let Some((connection, _)) = seen.connection(*index) {
-                rig.machine.handle_cancelled(now, connection, &Key::Number(*key));
+                let key = Key::Number(*key);
+                match how {
+                    0 => rig.machine.handle_cancelled(now, connection, &key),
+                    1 => rig.machine.handle_call_ended(now, connection, &key),
+                    _ => rig.machine.handle_request_lost(now, connection, &key),
+                }
                 seen.drain(rig);
             }
         }
@@ -335,7 +340,7 @@ proptest! {
                         seen.open.push((asked.question, asked.server));
                     }
                     Event::Ended { question, .. } => seen.open.retain(|(open, _)| *open != question),
-                    Event::Deferred { .. } | Event::Refused { .. } => {}
+                    Event::Deferred { .. } | Event::FlowWaiting { .. } | Event::Refused { .. } => {}
                 }
             }
             while rig.machine.poll_reply().is_some() {}

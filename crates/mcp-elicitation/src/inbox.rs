@@ -1,0 +1,302 @@
+//! The inbox: where open questions are kept for others than the process that was asked, so that another one can list
+//! and answer them, and so that a crash leaves a trace.
+//!
+//! Nothing here does I/O: a store implements [`Inbox`], and whoever drives the questions calls it.
+//!
+//! # What a driver does with it
+//!
+//! 1. [`publish`](Inbox::publish) before a question is shown anywhere. If that fails the question ends as `cancel` and
+//!    nobody sees it: an answer to a question that was not written down could be lost.
+//! 2. While the question is open, [`answers`](Inbox::answers) from time to time. What it brings are *offers*: the driver
+//!    checks each against the question and decides. One that breaks the form's rules is handed back with
+//!    [`refuse`](Inbox::refuse) and the question stays open; one that comes too late meets an entry that is closed.
+//! 3. Exactly one of [`acknowledge`](Inbox::acknowledge) and [`fail`](Inbox::fail) for each published question, when it
+//!    ended. From then on the entry takes no answer.
+//!
+//! The driver is the only one that ends a question, so none is answered twice: a person at the driver's own screen and one
+//! at another process may answer at the same time, and the first to reach the driver counts.
+//!
+//! Calls for one entry come in this order and never overlap. They may block: a driver that must not wait makes them on a
+//! thread for that. A store that is shared by processes sees entries of all of them, told apart by their ids, which are
+//! unique over processes and restarts.
+
+use std::{collections::BTreeMap, error, fmt, sync::Mutex, sync::PoisonError, time::Duration};
+
+use serde_json::value::RawValue;
+
+use crate::{ElicitAction, ElicitRequest, ElicitResult, End, Revision};
+
+/// A question as the store keeps it.
+///
+/// `params` are what the server wrote, checked by whoever publishes. A reader in another process parses them again with
+/// [`ElicitRequest::parse`] under `revision` and gets the same question.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InboxEntry {
+    /// Unique over processes and restarts; at most 128 bytes of ASCII from this crate's own drivers.
+    pub id: String,
+    /// Who asks, as the host knows it.
+    pub server: String,
+    /// The revision that `params` are read under.
+    pub revision: Revision,
+    /// The `params` of the elicitation. As confidential as what the server wrote into them; `Debug` shows their length.
+    pub params: InboxParams,
+    /// How long an answer is still of use, counted from publishing; `None` is for ever.
+    pub expires_after: Option<Duration>,
+}
+
+impl InboxEntry {
+    /// An entry that never expires.
+    #[must_use]
+    pub fn new(id: impl Into<String>, server: impl Into<String>, revision: Revision, request: &ElicitRequest) -> Self {
+        Self {
+            id: id.into(),
+            server: server.into(),
+            revision,
+            params: InboxParams(request.raw().to_owned()),
+            expires_after: None,
+        }
+    }
+
+    /// The question, read again.
+    ///
+    /// # Errors
+    /// Those of [`ElicitRequest::parse`]: the store's text is not what was published, or was read by wider limits.
+    pub fn request(&self) -> Result<ElicitRequest, crate::RequestError> {
+        ElicitRequest::parse(self.params.as_str(), self.revision)
+    }
+}
+
+/// The `params` of an entry: JSON text whose `Debug` shows its length only.
+#[derive(Clone)]
+pub struct InboxParams(Box<RawValue>);
+
+impl InboxParams {
+    /// Takes JSON text, as it comes out of a store.
+    ///
+    /// # Errors
+    /// The text is no JSON.
+    pub fn from_text(text: String) -> Result<Self, InboxError> {
+        RawValue::from_string(text).map(Self).map_err(|_| InboxError::new("the stored params are no JSON"))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl fmt::Debug for InboxParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InboxParams({} bytes)", self.as_str().len())
+    }
+}
+
+/// An answer that somebody gave through the store.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct InboxAnswer {
+    /// The [`InboxEntry::id`] that it answers.
+    pub id: String,
+    /// The answer, unchecked.
+    pub answer: ElicitResult,
+}
+
+impl InboxAnswer {
+    /// An answer to this entry.
+    #[must_use]
+    pub fn new(id: impl Into<String>, answer: ElicitResult) -> Self {
+        Self { id: id.into(), answer }
+    }
+}
+
+/// Why a store did not do as it was told.
+#[derive(Debug)]
+pub struct InboxError {
+    message: String,
+    source: Option<Box<dyn error::Error + Send + Sync>>,
+}
+
+impl InboxError {
+    /// An error without a cause. `message` must be safe to show.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None }
+    }
+
+    /// Adds what caused it.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for InboxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl error::Error for InboxError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// A store of open questions. The module's text says when each method is called.
+pub trait Inbox: Send + Sync + 'static {
+    /// Writes a question down. Once this returns, it must survive whatever the store promises to survive.
+    ///
+    /// # Errors
+    /// The question is not in the store; it ends as `cancel`.
+    fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError>;
+
+    /// The question was answered, by a person or for one that was not there. Nothing but the action is told: what was
+    /// answered is the server's and the person's business.
+    ///
+    /// # Errors
+    /// The entry may still look open. The answer stands all the same.
+    fn acknowledge(&self, id: &str, action: ElicitAction) -> Result<(), InboxError>;
+
+    /// The question ended without an answer: timed out, withdrawn, its connection or its call gone, its handler failed.
+    ///
+    /// # Errors
+    /// The entry may still look open. The end stands all the same.
+    fn fail(&self, id: &str, end: End) -> Result<(), InboxError>;
+
+    /// Answers given to open entries of this process since the last look. The default is a store through which nobody
+    /// answers.
+    ///
+    /// # Errors
+    /// Nothing was taken; it is asked again later.
+    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
+        Ok(Vec::new())
+    }
+
+    /// An answer broke the rules of its form; `reason` lists them and is safe to show. The entry is open for another one.
+    ///
+    /// # Errors
+    /// Whoever answered is not told.
+    fn refuse(&self, id: &str, reason: &str) -> Result<(), InboxError> {
+        let _ = (id, reason);
+        Ok(())
+    }
+
+    /// Whether somebody may answer through this store. Then a question waits for its time even where no handler and no
+    /// listener takes it. Default: yes.
+    fn is_answered_from_elsewhere(&self) -> bool {
+        true
+    }
+}
+
+/// An inbox in memory: for another part of the same program, and for tests. It holds what is open and nothing else, so
+/// it is as bounded as the questions are.
+#[derive(Debug, Default)]
+pub struct MemoryInbox {
+    state: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    open: BTreeMap<String, InboxEntry>,
+    answers: Vec<InboxAnswer>,
+}
+
+impl MemoryInbox {
+    /// An empty one.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The open entries, by id.
+    #[must_use]
+    pub fn open(&self) -> Vec<InboxEntry> {
+        self.lock().open.values().cloned().collect()
+    }
+
+    /// Answers an open entry. Returns whether it was open and had no answer yet.
+    pub fn answer(&self, id: &str, answer: ElicitResult) -> bool {
+        let mut memory = self.lock();
+        let is_free = memory.open.contains_key(id) && memory.answers.iter().all(|given| given.id != id);
+        if is_free {
+            memory.answers.push(InboxAnswer::new(id, answer));
+        }
+        is_free
+    }
+
+    fn close(&self, id: &str) {
+        let mut memory = self.lock();
+        memory.open.remove(id);
+        memory.answers.retain(|given| given.id != id);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Memory> {
+        // Every change here is one step, so a panic of another holder left nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inbox for MemoryInbox {
+    fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError> {
+        self.lock().open.insert(entry.id.clone(), entry.clone());
+        Ok(())
+    }
+
+    fn acknowledge(&self, id: &str, _: ElicitAction) -> Result<(), InboxError> {
+        self.close(id);
+        Ok(())
+    }
+
+    fn fail(&self, id: &str, _: End) -> Result<(), InboxError> {
+        self.close(id);
+        Ok(())
+    }
+
+    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
+        Ok(std::mem::take(&mut self.lock().answers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str) -> InboxEntry {
+        let params = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
+        let revision = Revision::V2025_11_25;
+        InboxEntry::new(id, "srv", revision, &ElicitRequest::parse(params, revision).unwrap())
+    }
+
+    #[test]
+    fn an_entry_takes_one_answer_while_it_is_open() {
+        let inbox = MemoryInbox::new();
+        assert!(!inbox.answer("a", ElicitResult::decline()), "not published");
+        inbox.publish(&entry("a")).unwrap();
+        assert_eq!(inbox.open()[0].request().unwrap().message(), "m");
+        assert!(inbox.answer("a", ElicitResult::decline()));
+        assert!(!inbox.answer("a", ElicitResult::cancel()), "answered");
+        assert_eq!(inbox.answers().unwrap().len(), 1);
+        assert!(inbox.answers().unwrap().is_empty(), "taken");
+        inbox.acknowledge("a", ElicitAction::Decline).unwrap();
+        assert!(!inbox.answer("a", ElicitResult::decline()), "closed");
+        assert!(inbox.open().is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_nobody_took_is_gone_with_its_entry() {
+        let inbox = MemoryInbox::new();
+        inbox.publish(&entry("a")).unwrap();
+        assert!(inbox.answer("a", ElicitResult::decline()));
+        inbox.fail("a", End::TimedOut).unwrap();
+        assert!(inbox.answers().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_the_server_wrote_stays_out_of_debug() {
+        let shown = format!("{:?}", entry("a"));
+        assert!(shown.contains("InboxParams(") && !shown.contains("requestedSchema"), "{shown}");
+    }
+}

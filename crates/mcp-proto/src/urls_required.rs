@@ -1,0 +1,168 @@
+//! Calls that a server refuses until URL elicitations have happened (2025-11-25, "URL Elicitation Required Error").
+//!
+//! ```text
+//!              error -32042, its whole list right                `handle_urls_done`
+//!   InFlight ────────────────────────────────────────> Paused ──────────────────────> InFlight (new id, same call)
+//!      │                                                  │
+//!      │ a list that is not right, a second -32042        ├── `handle_urls_refused` ──> ended with that very error
+//!      └──────> ended with that very error                └── cancelled, overall end, closed ──> ended so
+//! ```
+//!
+//! The core decides which calls may pause, reads the list and makes the second request. Who asks a person for consent and
+//! waits for the completions is the driver, with [`Elicitations::start_flow`](mcp_elicitation::Elicitations::start_flow):
+//! what is remembered of URL elicitations outlives a connection. The era that has no such error asks for URLs as input in
+//! the middle (see `mrtr`), and never gets here.
+//!
+//! As in a pause for input, the call's own timeout does not run while people think; only `max_total` does.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_elicitation::{RetryPermit, URL_ELICITATION_REQUIRED, UrlBatch};
+use mcp_jsonrpc::{ErrorObject, RawJson};
+use mcp_model::ProtocolVersion;
+
+use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
+use crate::connection::{Connection, Timer};
+use crate::diagnostic::DiagnosticKind;
+use crate::error::{CallError, Misuse};
+use crate::event::Event;
+use crate::mrtr::takes_input;
+
+/// A call that the server refused until these URL elicitations have happened. The driver ends the pause with
+/// [`Connection::handle_urls_done`] or [`Connection::handle_urls_refused`].
+#[non_exhaustive]
+pub struct UrlsRequired {
+    /// The paused call.
+    pub call: CallId,
+    /// Its [`CallOptions::route`].
+    pub route: Option<Arc<str>>,
+    /// What has to happen, every entry of it right.
+    pub batch: UrlBatch,
+    /// The right to make the call's request once more.
+    pub permit: RetryPermit,
+    /// When the call ends by itself; `None` is never.
+    pub deadline: Option<Instant>,
+}
+
+impl fmt::Debug for UrlsRequired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UrlsRequired")
+            .field("call", &self.call)
+            .field("urls", &self.batch.requests().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is needed to make the request of a legacy call once more.
+#[derive(Debug)]
+pub(crate) struct UrlRetry {
+    method: String,
+    params: Option<RawJson>,
+    options: CallOptions,
+    /// Taken by the first refusal and never given back.
+    permit: Option<RetryPermit>,
+    /// The refusal, while the call is paused for it.
+    refusal: Option<ErrorObject>,
+}
+
+impl UrlRetry {
+    pub(crate) const fn is_paused(&self) -> bool {
+        self.refusal.is_some()
+    }
+}
+
+impl Connection {
+    /// What this call needs to go on after error -32042, where it may.
+    pub(crate) fn url_retry(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Option<Box<UrlRetry>> {
+        let version = self.server()?.protocol_version;
+        let may = version == ProtocolVersion::V2025_11_25 && self.config.elicitation.url && takes_input(method);
+        may.then(|| {
+            Box::new(UrlRetry {
+                method: method.to_owned(),
+                params: params.cloned(),
+                options: options.clone(),
+                permit: Some(RetryPermit::new()),
+                refusal: None,
+            })
+        })
+    }
+
+    /// The server refused a legacy call. `state` is out of the tables.
+    pub(crate) fn handle_legacy_error(&mut self, call: CallId, mut state: CallState, error: ErrorObject) {
+        let permit = match &mut state.url_retry {
+            Some(retry) if error.code.get() == URL_ELICITATION_REQUIRED => retry.permit.take(),
+            _ => None,
+        };
+        let Some(permit) = permit else { return self.end_call(call, &state, Err(CallError::Rpc(error))) };
+        let rules = self.elicitation_rules(ProtocolVersion::V2025_11_25);
+        let batch = match UrlBatch::parse(error.data.as_ref().map_or("null", RawJson::as_str), &rules) {
+            Ok(batch) => batch,
+            Err(refused) => {
+                self.diagnose(DiagnosticKind::ElicitationRequestInvalid, refused.wire_message());
+                return self.end_call(call, &state, Err(CallError::Rpc(error)));
+            }
+        };
+        if let Some(retry) = &mut state.url_retry {
+            retry.refusal = Some(error);
+        }
+        state.dispatched = false;
+        state.on_wire = false;
+        state.deadline = state.hard_deadline;
+        self.arm(state.deadline, Timer::Call(call));
+        let (route, deadline) = (state.route.clone(), state.deadline);
+        self.calls.insert(call, state);
+        self.push_event(Event::UrlsRequired(UrlsRequired { call, route, batch, permit, deadline }));
+    }
+
+    /// Everything that [`Event::UrlsRequired`] named has happened: the request of the call is made once more, under a new
+    /// id, and has the whole timeout of the call again.
+    ///
+    /// # Errors
+    /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
+    pub fn handle_urls_done(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
+        let (mut state, retry, refusal) = self.take_paused(call)?;
+        let kind = CallKind::Ordinary;
+        let sent = self.send_request(now, call, &retry.method, retry.params.as_ref(), kind, &retry.options);
+        if sent.is_err() {
+            // It was sent before, so it can be; what is left is a limit or an ended session.
+            self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+            return Ok(());
+        }
+        let hard_deadline = state.hard_deadline.take();
+        let Some(fresh) = self.calls.get_mut(&call) else { return Ok(()) };
+        fresh.url_retry = Some(retry);
+        fresh.hard_deadline = hard_deadline;
+        let deadline = earliest(fresh.deadline, hard_deadline);
+        self.set_deadline(call, state.started, deadline);
+        if !self.is_ready() {
+            self.hold(now, call);
+        }
+        Ok(())
+    }
+
+    /// What [`Event::UrlsRequired`] named will not happen: the call ends with the error that the server refused it with.
+    ///
+    /// # Errors
+    /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
+    pub fn handle_urls_refused(&mut self, call: CallId) -> Result<(), Misuse> {
+        let (state, _, refusal) = self.take_paused(call)?;
+        self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+        Ok(())
+    }
+
+    /// Takes a paused call out of every table, without a word to the driver, which knows.
+    fn take_paused(&mut self, call: CallId) -> Result<(CallState, Box<UrlRetry>, ErrorObject), Misuse> {
+        let retry = self.calls.get_mut(&call).and_then(|state| state.url_retry.as_mut());
+        let refusal = retry.and_then(|retry| retry.refusal.take()).ok_or(Misuse::StaleRequest)?;
+        let mut state = self.remove_call(call).ok_or(Misuse::StaleRequest)?;
+        let retry = state.url_retry.take().ok_or(Misuse::StaleRequest)?;
+        Ok((state, retry, refusal))
+    }
+}
