@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{
     CacheConfig, CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire,
@@ -12,13 +13,17 @@ use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::LineConnection;
 
 use crate::client::Client;
-use crate::driver::{ChannelLink, Driver, EventFn, Handlers, HttpLink, Link, Listeners, Receiver, Sender};
-use crate::elicitation::{ElicitationHandler, ErasedHandler};
+use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
+use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender};
+use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
 use crate::sampling::{ErasedSampling, SamplingHandler};
+
+/// What stands for a server that was handed over as a stream.
+const BYTE_STREAM: &str = "a byte stream";
 
 /// Sets up a [`Client`]. Made by [`Client::builder`].
 ///
@@ -27,7 +32,12 @@ use crate::sampling::{ErasedSampling, SamplingHandler};
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
     config: Config,
-    elicitation: Option<Arc<dyn ErasedHandler>>,
+    elicitation: Option<AnyElicitationHandler>,
+    modes: Option<ElicitationSupport>,
+    listens: bool,
+    question_timeout: Option<Duration>,
+    shared_desk: Option<(Desk, Arc<str>)>,
+    desk_config: DeskConfig,
     sampling: Option<Arc<dyn ErasedSampling>>,
     request: CallOptions,
     on_event: Option<EventFn>,
@@ -43,6 +53,11 @@ impl ClientBuilder {
         Self {
             config,
             elicitation: None,
+            modes: None,
+            listens: false,
+            question_timeout: None,
+            shared_desk: None,
+            desk_config: DeskConfig::default(),
             sampling: None,
             request: CallOptions::default(),
             on_event: None,
@@ -54,10 +69,41 @@ impl ClientBuilder {
 
     /// Answers the questions of the server with `handler`, and declares both elicitation modes.
     pub fn on_elicitation(mut self, handler: impl ElicitationHandler) -> Self {
-        self.elicitation = Some(Arc::new(handler));
-        if self.config.elicitation == ElicitationSupport::default() {
-            self.config.elicitation = ElicitationSupport::all();
-        }
+        self.elicitation = Some(AnyElicitationHandler::new(handler));
+        self
+    }
+
+    /// Declares both elicitation modes, and keeps the questions that no handler takes for
+    /// [`Client::elicitations`](crate::Client::elicitations): also those that come before it is called.
+    pub fn elicitation_stream(mut self) -> Self {
+        self.listens = true;
+        self
+    }
+
+    /// Brings the questions of the server to a desk that this client shares with others, where they count for the server
+    /// of this name: its quota, and its URL elicitations, which the desk remembers over connections. Both modes are declared
+    /// if the desk [is staffed](Desk::is_staffed) when the client connects.
+    pub fn desk(mut self, desk: &Desk, server: impl Into<Arc<str>>) -> Self {
+        self.shared_desk = Some((desk.clone(), server.into()));
+        self
+    }
+
+    /// How the client's own desk treats questions. Has no effect with [`desk`](Self::desk). Both modes are declared if it has
+    /// an inbox through which somebody may answer.
+    pub fn desk_config(mut self, config: DeskConfig) -> Self {
+        self.desk_config = config;
+        self
+    }
+
+    /// Counts and lengths that a question may reach. One beyond them is refused with -32602.
+    pub fn elicitation_limits(mut self, limits: RequestLimits) -> Self {
+        self.config.elicitation_limits = limits;
+        self
+    }
+
+    /// Which URLs the server may send people to. Default: https without credentials, and http on loopback hosts.
+    pub fn elicitation_urls(mut self, policy: UrlPolicy) -> Self {
+        self.config.elicitation_urls = policy;
         self
     }
 
@@ -68,9 +114,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Declares these elicitation modes instead of both. Has no effect without a handler.
+    /// Declares these elicitation modes instead of both. Has no effect where nobody is there to answer.
     pub fn elicitation_modes(mut self, modes: ElicitationSupport) -> Self {
-        self.config.elicitation = modes;
+        self.modes = Some(modes);
         self
     }
 
@@ -120,8 +166,10 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a question of the server stays open before it is answered with `cancel`. Default 180 s.
+    /// How long a question of the server stays open before it is answered with `cancel`, or with an error where it is no
+    /// elicitation. Default 180 s. A handler may have a time of its own.
     pub fn server_request_timeout(mut self, timeout: Duration) -> Self {
+        self.question_timeout = Some(timeout);
         self.config.server_request_timeout = timeout;
         self
     }
@@ -169,14 +217,16 @@ impl ClientBuilder {
     /// status and last words), [`Timeout`](crate::ErrorKind::Timeout),
     /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), [`Rpc`](crate::ErrorKind::Rpc) where it refuses.
     pub async fn connect(mut self, endpoint: impl Into<Endpoint>) -> Result<Client, Error> {
-        if self.elicitation.is_none() {
-            self.config.elicitation = ElicitationSupport::default();
+        let endpoint = endpoint.into();
+        let seat = self.seat(&endpoint);
+        if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
+            self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
         }
-        match endpoint.into() {
+        match endpoint {
             Endpoint::Stdio(server) => {
                 let name = server.describe();
                 let connection = server.spawn().map_err(Error::transport_failed)?;
-                let (client, driver) = self.line_client(connection, name.clone());
+                let (client, driver) = self.line_client(connection, name.clone(), seat.clone());
                 match client.finish_connecting().await {
                     Err(_) if driver.wants_restart() => {
                         // It ended when it was asked what it is. It is started once more and taken for what it is.
@@ -184,36 +234,43 @@ impl ClientBuilder {
                             Verdict::new(ProtocolVersion::LATEST_LEGACY, VerdictReason::ExitedOnProbe);
                         self.config.mode = Mode::Known(legacy);
                         let connection = server.spawn().map_err(Error::transport_failed)?;
-                        self.line_client(connection, name).0.finish_connecting().await
+                        self.line_client(connection, name, seat).0.finish_connecting().await
                     }
                     connected => connected,
                 }
             }
             Endpoint::Line(connection) => {
-                self.line_client(connection, "a byte stream".to_owned()).0.finish_connecting().await
+                self.line_client(connection, BYTE_STREAM.to_owned(), seat).0.finish_connecting().await
             }
-            Endpoint::Http(server) => self.connect_http(&server).await,
+            Endpoint::Http(server) => self.connect_http(&server, seat).await,
         }
     }
 
-    fn line_client(&self, connection: LineConnection, name: String) -> (Client, Arc<Driver>) {
+    fn line_client(&self, connection: LineConnection, name: String, seat: Seat) -> (Client, Arc<Driver>) {
         let (sender, receiver) = connection.split();
-        self.channel_client(Sender::Line(sender), Receiver::Line(Box::new(receiver)), name)
+        self.channel_client(Sender::Line(sender), Receiver::Line(Box::new(receiver)), name, seat)
     }
 
-    fn channel_client(&self, sender: Sender, receiver: Receiver, name: String) -> (Client, Arc<Driver>) {
-        let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name);
+    fn channel_client(
+        &self,
+        sender: Sender,
+        receiver: Receiver,
+        name: String,
+        seat: Seat,
+    ) -> (Client, Arc<Driver>) {
+        let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name, seat);
         let client = Client::new(Arc::clone(&driver), self.request.clone(), Some(receiver));
         (client, driver)
     }
 
-    async fn connect_http(mut self, server: &HttpServer) -> Result<Client, Error> {
+    async fn connect_http(mut self, server: &HttpServer, seat: Seat) -> Result<Client, Error> {
         let connection = server.connect();
         self.config.wire = Wire::Exchanges;
         if server.has_changing_credentials() && !self.cache_is_set {
             self.config.cache.keep_private = false;
         }
-        let driver = self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe());
+        let driver =
+            self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe(), seat.clone());
         let error = match Client::new(driver, self.request.clone(), None).finish_connecting().await {
             Ok(client) => return Ok(client),
             Err(error) => error,
@@ -233,25 +290,40 @@ impl ClientBuilder {
                     self.config.mode = Mode::Known(Verdict::new(ProtocolVersion::V2024_11_05, reason));
                 }
                 let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(Box::new(receiver)));
-                self.channel_client(sender, receiver, server.describe()).0.finish_connecting().await
+                self.channel_client(sender, receiver, server.describe(), seat).0.finish_connecting().await
             }
             // What the server said to the newer transport says more than that it has not the older one either.
             Ok(None) | Err(_) => Err(error),
         }
     }
 
-    fn handlers(&self) -> Handlers {
-        Handlers { elicitation: self.elicitation.clone(), sampling: self.sampling.clone() }
+    /// Where the client is going to bring its questions.
+    fn seat(&self, endpoint: &Endpoint) -> Seat {
+        let (desk, server) = self.shared_desk.clone().unwrap_or_else(|| {
+            let name = match endpoint {
+                Endpoint::Http(server) => server.describe(),
+                Endpoint::Line(_) => BYTE_STREAM.to_owned(),
+                Endpoint::Stdio(server) => server.describe(),
+            };
+            (Desk::new(self.desk_config.clone()), name.into())
+        });
+        Seat {
+            desk,
+            server,
+            handler: self.elicitation.clone(),
+            timeout: self.question_timeout,
+            waits_for_listener: self.listens,
+        }
     }
 
-    fn driver(&self, link: Link, name: String) -> Arc<Driver> {
+    fn driver(&self, link: Link, name: String, seat: Seat) -> Arc<Driver> {
         let core = Connection::new(self.config.clone());
         let listeners = Listeners::new(
-            self.handlers(),
+            self.sampling.clone(),
             self.on_event.clone(),
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
-        Driver::new(core, link, name, listeners)
+        Driver::new(core, link, name, listeners, seat)
     }
 }
 

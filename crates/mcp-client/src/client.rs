@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
@@ -11,7 +12,9 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
+use crate::desk::{Desk, ElicitationRoute, Elicitations};
 use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
+use crate::elicitation::ElicitationHandler;
 use crate::error::Error;
 use crate::event::Events;
 
@@ -101,6 +104,35 @@ impl Client {
     /// The events from now on. See [`Events`] for what a slow listener sees.
     pub fn events(&self) -> Events {
         Events::new(self.inner.driver.listen())
+    }
+
+    /// The desk where the questions of the server wait for their answers.
+    pub fn desk(&self) -> &Desk {
+        self.inner.driver.intake().desk()
+    }
+
+    /// The questions of this client's server that no handler takes, one after another: the alternative to a handler. Say
+    /// [`elicitation_stream`](ClientBuilder::elicitation_stream) before connecting, so that the server is told that there
+    /// is somebody to ask.
+    pub fn elicitations(&self) -> Elicitations {
+        let intake = self.inner.driver.intake();
+        intake.desk().listen(Some(intake.connection()))
+    }
+
+    /// Answers the questions asked in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with
+    /// `handler`, until the value returned is dropped: see [`Desk::route`].
+    pub fn route_elicitations(
+        &self,
+        key: impl Into<Arc<str>>,
+        handler: impl ElicitationHandler,
+    ) -> ElicitationRoute {
+        self.desk().route(key, handler)
+    }
+
+    /// Waits until a URL elicitation of this client's server is complete: see [`Desk::completed`].
+    pub async fn elicitation_completed(&self, elicitation_id: &str, timeout: Option<Duration>) -> bool {
+        let intake = self.inner.driver.intake();
+        intake.desk().completed(intake.server(), elicitation_id, timeout).await
     }
 
     /// Replaces the roots offered to the server and tells it, if they differ.

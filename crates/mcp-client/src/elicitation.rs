@@ -3,9 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use mcp_elicitation::{ElicitRequest, ElicitResult};
+use mcp_elicitation::{ElicitRequest, ElicitResult, QuestionId};
 use mcp_jsonrpc::RequestId;
+
+use crate::desk::{Desk, PendingElicitation};
 
 /// Answers elicitations: shows the question to a person and brings back what they chose.
 ///
@@ -26,57 +30,114 @@ use mcp_jsonrpc::RequestId;
 /// # drop(builder);
 /// ```
 ///
-/// Each question runs on a task of its own. When the
-/// server withdraws the question, the connection ends or
-/// [`server_request_timeout`](crate::ClientBuilder::server_request_timeout) passes, the future is dropped: close
-/// the dialog in its destructor. A handler that panics counts as `cancel`.
+/// Each question runs on a task of its own. When the server withdraws the question, the connection ends or the question's
+/// time passes, the future is dropped: close the dialog in its destructor. A handler that panics counts as `cancel`.
 ///
 /// What comes back is checked against the requested schema, omitted fields are filled with their defaults on
 /// accept, and an answer that does not fit goes to the server as `cancel`, with a diagnostic. Nothing is ever opened
 /// or fetched here: for a URL the handler shows the whole URL and its host, asks, and opens it in the user's own
 /// browser after consent (elicitation, "Safe URL Handling").
+///
+/// A handler that gives an [`ElicitReply`] can also put a question off, or pass it on.
 pub trait ElicitationHandler: Send + Sync + 'static {
-    /// Answers one question.
+    /// Answers one question, with an [`ElicitResult`] or an [`ElicitReply`].
     fn elicit(
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output = ElicitResult> + Send;
+    ) -> impl Future<Output: Into<ElicitReply>> + Send;
+
+    /// How long a question that this handler gets may stay open in all; then it ends as `cancel`. `None`, the default: as
+    /// long as the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the desk says.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
 }
 
 impl<F, Fut> ElicitationHandler for F
 where
     F: Fn(ElicitRequest, ElicitationContext) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ElicitResult> + Send,
+    Fut: Future<Output: Into<ElicitReply>> + Send,
 {
     fn elicit(
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output = ElicitResult> + Send {
+    ) -> impl Future<Output: Into<ElicitReply>> + Send {
         self(request, context)
     }
 }
 
-impl<H: ElicitationHandler> ElicitationHandler for std::sync::Arc<H> {
+impl<H: ElicitationHandler> ElicitationHandler for Arc<H> {
     fn elicit(
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output = ElicitResult> + Send {
+    ) -> impl Future<Output: Into<ElicitReply>> + Send {
         ElicitationHandler::elicit(&**self, request, context)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        ElicitationHandler::timeout(&**self)
     }
 }
 
-/// Who asks.
+/// What a handler does with a question.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+pub enum ElicitReply {
+    /// Answers it.
+    Answer(ElicitResult),
+    /// Puts it off: it stays open until its time is up, for whoever holds its [`PendingElicitation`] or its
+    /// [`QuestionId`], for a listener ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox.
+    /// Where the handler kept none of these and nobody else is there, nobody could answer, and the question is declined as
+    /// with [`Pass`](Self::Pass).
+    Defer,
+    /// Has nothing to do with it: the next one is asked, and where there is none, the server gets `decline`.
+    Pass,
+}
+
+impl From<ElicitResult> for ElicitReply {
+    fn from(answer: ElicitResult) -> Self {
+        Self::Answer(answer)
+    }
+}
+
+/// Who asks, and how.
+#[derive(Clone)]
+#[non_exhaustive]
 pub struct ElicitationContext {
-    /// What the application connected to: the program and its arguments, or the URL. Not what the server calls
-    /// itself, which proves nothing.
+    /// What the application connected to: the program and its arguments, or the URL, or the name that the application gave
+    /// the server. Not what the server calls itself, which proves nothing.
     pub server: String,
-    /// The id the server gave the question, for logs.
+    /// The id the server gave the question, for logs. `url-required:` and the `elicitationId` for one that a call needs.
     pub request_id: RequestId,
+    /// Names the question at its [`Desk`].
+    pub question: QuestionId,
+    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call in the middle of which it is asked.
+    pub key: Option<Arc<str>>,
+    /// When the question ends as `cancel`; `None` is never.
+    pub deadline: Option<Instant>,
+    pub(crate) desk: Desk,
+}
+
+impl ElicitationContext {
+    /// Takes the question out of the hands of the handler, which then gives [`ElicitReply::Defer`]: whoever gets the value
+    /// answers. `None` if the question has ended.
+    pub fn take(&self) -> Option<PendingElicitation> {
+        self.desk.take(self.question)
+    }
+}
+
+impl fmt::Debug for ElicitationContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElicitationContext")
+            .field("server", &self.server)
+            .field("request_id", &self.request_id)
+            .field("question", &self.question)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The handler behind a pointer; the trait itself is not object safe.
@@ -85,7 +146,7 @@ pub(crate) trait ErasedHandler: Send + Sync {
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> Pin<Box<dyn Future<Output = ElicitResult> + Send + '_>>;
+    ) -> Pin<Box<dyn Future<Output = ElicitReply> + Send + '_>>;
 }
 
 impl<H: ElicitationHandler> ErasedHandler for H {
@@ -93,8 +154,9 @@ impl<H: ElicitationHandler> ErasedHandler for H {
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> Pin<Box<dyn Future<Output = ElicitResult> + Send + '_>> {
-        Box::pin(ElicitationHandler::elicit(self, request, context))
+    ) -> Pin<Box<dyn Future<Output = ElicitReply> + Send + '_>> {
+        let answering = ElicitationHandler::elicit(self, request, context);
+        Box::pin(async move { answering.await.into() })
     }
 }
 

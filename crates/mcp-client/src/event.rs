@@ -3,6 +3,7 @@
 use mcp_model::LoggingMessageNotificationParams;
 use mcp_proto::{Diagnostic, ListKind};
 
+use crate::desk::ElicitationEvent;
 use crate::event_queue::Listener;
 
 /// One thing that happened on a connection.
@@ -13,7 +14,10 @@ pub enum ClientEvent {
     Closed,
     /// Something odd that ended nothing.
     Diagnostic(Diagnostic),
-    /// The server finished a URL elicitation.
+    /// Something about the questions of the server.
+    Elicitation(ElicitationEvent),
+    /// The server says that it finished a URL elicitation, known or not. One that a person consented to is told again, once,
+    /// as [`ElicitationEvent::UrlCompleted`].
     ElicitationComplete {
         /// The opaque id the server gave it.
         elicitation_id: String,
@@ -52,6 +56,7 @@ impl ClientEvent {
         let text = match self {
             Self::Diagnostic(diagnostic) => diagnostic.message.len(),
             Self::ElicitationComplete { elicitation_id } => elicitation_id.len(),
+            Self::Elicitation(event) => event.text_bytes(),
             Self::Log(log) => {
                 log.data.get().len()
                     + log.logger.as_ref().map_or(0, String::len)

@@ -3,6 +3,7 @@
 
 mod builder;
 mod client;
+mod desk;
 mod driver;
 mod elicitation;
 mod endpoint;
@@ -17,14 +18,20 @@ mod subscription;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};
-pub use elicitation::{ElicitationContext, ElicitationHandler};
+pub use desk::{
+    AnyElicitationHandler, Desk, DeskConfig, ElicitationEvent, ElicitationRoute, Elicitations, OpenQuestion,
+    PendingElicitation, WaitingCall,
+};
+pub use elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
 pub use endpoint::Endpoint;
 pub use error::{Error, ErrorKind, Limit};
 pub use event::{ClientEvent, Events};
 pub use fresh_list::{FreshList, ListState};
 pub use mcp_elicitation::{
-    Choice, ElicitAction, ElicitRequest, ElicitResult, Field, FieldKind, Form, FormRequest, FormSchema,
-    UrlRequest,
+    AnswerError, Choice, DeferReason, ElicitAction, ElicitRequest, ElicitResult, ElicitationLimits, End,
+    Field, FieldKind, FlowId, FlowOutcome, Form, FormRequest, FormSchema, Inbox, InboxAnswer, InboxEntry,
+    InboxError, MemoryInbox, Misuse as DeskMisuse, QuestionId, QuestionState, Refusal, RequestLimits,
+    UrlPolicy, UrlRequest,
 };
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;

@@ -48,14 +48,24 @@ pub struct InboxEntry {
 impl InboxEntry {
     /// An entry that never expires.
     #[must_use]
-    pub fn new(id: impl Into<String>, server: impl Into<String>, revision: Revision, request: &ElicitRequest) -> Self {
-        Self {
-            id: id.into(),
-            server: server.into(),
-            revision,
-            params: InboxParams(request.raw().to_owned()),
-            expires_after: None,
-        }
+    pub fn new(
+        id: impl Into<String>,
+        server: impl Into<String>,
+        revision: Revision,
+        request: &ElicitRequest,
+    ) -> Self {
+        Self::from_parts(id, server, revision, InboxParams::from(request))
+    }
+
+    /// An entry as it comes out of a store. It never expires unless [`expires_after`](Self::expires_after) is set.
+    #[must_use]
+    pub fn from_parts(
+        id: impl Into<String>,
+        server: impl Into<String>,
+        revision: Revision,
+        params: InboxParams,
+    ) -> Self {
+        Self { id: id.into(), server: server.into(), revision, params, expires_after: None }
     }
 
     /// The question, read again.
@@ -84,6 +94,12 @@ impl InboxParams {
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
+    }
+}
+
+impl From<&ElicitRequest> for InboxParams {
+    fn from(request: &ElicitRequest) -> Self {
+        Self(request.raw().to_owned())
     }
 }
 

@@ -206,10 +206,9 @@ impl Connection {
                 return self.handle_modern_error(now, call, state, error);
             }
             CallKind::Ordinary => return self.handle_legacy_error(call, state, error),
-            CallKind::Listen
-            | CallKind::Relist
-            | CallKind::Restore
-            | CallKind::Subscribe(_) => Err(CallError::Rpc(error)),
+            CallKind::Listen | CallKind::Relist | CallKind::Restore | CallKind::Subscribe(_) => {
+                Err(CallError::Rpc(error))
+            }
         };
         if let Err(error) = ended {
             self.end_call(call, &state, Err(error));

@@ -229,13 +229,14 @@ impl Connection {
             .map_err(|error| ErrorObject::new(ErrorCode::new(error.wire_code()), error.wire_message()))
     }
 
+    /// The revision whose elicitations the server makes.
+    pub fn elicitation_revision(&self) -> Revision {
+        revision_of(self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version))
+    }
+
     /// How elicitations are read under this revision.
     pub(crate) fn elicitation_rules(&self, version: ProtocolVersion) -> RequestRules {
-        let revision = match version {
-            ProtocolVersion::V2025_06_18 => Revision::V2025_06_18,
-            version if version.is_modern() => Revision::V2026_07_28,
-            _ => Revision::V2025_11_25,
-        };
+        let revision = revision_of(version);
         let ElicitationSupport { form, url } = self.config.elicitation;
         let mut modes = Modes::BOTH;
         (modes.form, modes.url) = (form, url);
@@ -412,5 +413,13 @@ impl Connection {
             debug_assert!(written.is_ok(), "an id, a number and a string serialise");
         }
         self.queue(TransmitKind::Response, None);
+    }
+}
+
+const fn revision_of(version: ProtocolVersion) -> Revision {
+    match version {
+        ProtocolVersion::V2025_06_18 => Revision::V2025_06_18,
+        version if version.is_modern() => Revision::V2026_07_28,
+        _ => Revision::V2025_11_25,
     }
 }

@@ -82,7 +82,8 @@ impl Connection {
         options: &CallOptions,
     ) -> Option<Box<UrlRetry>> {
         let version = self.server()?.protocol_version;
-        let may = version == ProtocolVersion::V2025_11_25 && self.config.elicitation.url && takes_input(method);
+        let may =
+            version == ProtocolVersion::V2025_11_25 && self.config.elicitation.url && takes_input(method);
         may.then(|| {
             Box::new(UrlRetry {
                 method: method.to_owned(),

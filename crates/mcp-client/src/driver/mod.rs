@@ -17,22 +17,22 @@ mod subscribing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    Answer, CallError, CallId, CallOptions, Connection, Event, Origin, ServerFacts, ServerRequestId,
-    SuspendedCall, Transmit, TransmitKind,
+    Answer, CallError, CallId, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
+    ServerRequestId, SuspendedCall, Transmit, TransmitKind, UrlsRequired,
 };
 use mcp_transport::Received;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::elicitation::ErasedHandler;
+use crate::desk::{Intake, Seat};
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::{EventQueue, Listener};
@@ -66,27 +66,27 @@ pub(crate) struct Driver {
     renewals: Notify,
     /// What the application connected to, for handlers.
     server: String,
+    /// Where elicitations go.
+    intake: Intake,
 }
 
 /// Called with each event.
 pub(crate) type EventFn = Arc<dyn Fn(ClientEvent) + Send + Sync>;
 
-/// Who answers the server for the application.
-pub(crate) struct Handlers {
-    pub(crate) elicitation: Option<Arc<dyn ErasedHandler>>,
-    pub(crate) sampling: Option<Arc<dyn ErasedSampling>>,
-}
-
 /// Whom the application sent to listen.
 pub(crate) struct Listeners {
-    handlers: Handlers,
+    sampling: Option<Arc<dyn ErasedSampling>>,
     on_event: Option<EventFn>,
     events: Arc<EventQueue>,
 }
 
 impl Listeners {
-    pub(crate) fn new(handlers: Handlers, on_event: Option<EventFn>, events: Arc<EventQueue>) -> Self {
-        Self { handlers, on_event, events }
+    pub(crate) fn new(
+        sampling: Option<Arc<dyn ErasedSampling>>,
+        on_event: Option<EventFn>,
+        events: Arc<EventQueue>,
+    ) -> Self {
+        Self { sampling, on_event, events }
     }
 }
 
@@ -114,16 +114,34 @@ struct Outbox {
     wakers: Vec<Waker>,
     renewed: bool,
     withdrawn: Vec<AbortHandle>,
+    desk: Vec<ForDesk>,
+    closed: bool,
+}
+
+/// What the desk is to hear, in order.
+enum ForDesk {
+    Completed(String),
+    Ended(ServerRequestId, EndReason),
+    Required(UrlsRequired),
+    RequiredEnded(CallId),
 }
 
 impl Driver {
-    pub(crate) fn new(core: Connection, link: Link, server: String, listeners: Listeners) -> Arc<Self> {
+    pub(crate) fn new(
+        core: Connection,
+        link: Link,
+        server: String,
+        listeners: Listeners,
+        seat: Seat,
+    ) -> Arc<Self> {
         let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
-        Arc::new(Self {
+        let runtime = Handle::current();
+        Arc::new_cyclic(|driver| Self {
             state: Mutex::new(state),
             link,
             listeners,
-            runtime: Handle::current(),
+            intake: seat.take(Weak::clone(driver), runtime.clone()),
+            runtime,
             renewals: Notify::new(),
             server,
         })
@@ -183,12 +201,38 @@ impl Driver {
         for question in outbox.questions {
             self.ask(question);
         }
+        for word in outbox.desk {
+            self.tell_desk(word);
+        }
+        if outbox.closed {
+            self.intake.leave();
+        }
         for event in outbox.events {
             self.emit(event);
         }
         if outbox.renewed {
             self.renewals.notify_one();
         }
+    }
+
+    fn tell_desk(self: &Arc<Self>, word: ForDesk) {
+        match word {
+            ForDesk::Completed(elicitation_id) => self.intake.completed(&elicitation_id),
+            ForDesk::Ended(request, reason) => self.intake.ended(request, reason),
+            ForDesk::Required(required) => {
+                let call = required.call;
+                if !self.intake.require(required) {
+                    // It waits for nothing else, and one that has ended is stale.
+                    let _ = self.with(|core, _| core.handle_urls_refused(call));
+                }
+            }
+            ForDesk::RequiredEnded(call) => self.intake.require_no_more(call),
+        }
+    }
+
+    /// The connection's place at its desk.
+    pub(crate) fn intake(&self) -> &Intake {
+        &self.intake
     }
 
     /// Waits until the server has lost the session and a new one is open.
@@ -421,6 +465,7 @@ impl State {
         while let Some(event) = self.core.poll_event() {
             self.sort(event, outbox);
         }
+        outbox.closed = self.core.is_closed();
     }
 
     fn sort(&mut self, event: Event, outbox: &mut Outbox) {
@@ -441,14 +486,18 @@ impl State {
                 }
             }
             Event::ServerRequest(request) => outbox.questions.push(request),
-            Event::ServerRequestEnded { request, .. } => {
-                outbox.withdrawn.extend(self.handlers.remove(&request))
-            }
+            Event::ServerRequestEnded { request, reason } => match self.handlers.remove(&request) {
+                Some(handler) => outbox.withdrawn.push(handler),
+                None => outbox.desk.push(ForDesk::Ended(request, reason)),
+            },
+            Event::UrlsRequired(required) => outbox.desk.push(ForDesk::Required(required)),
+            Event::UrlsRequiredEnded { call } => outbox.desk.push(ForDesk::RequiredEnded(call)),
             Event::Diagnostic(diagnostic) => {
                 tracing::debug!(kind = diagnostic.kind.as_str(), "diagnostic");
                 outbox.events.push(ClientEvent::Diagnostic(diagnostic));
             }
             Event::ElicitationComplete { elicitation_id } => {
+                outbox.desk.push(ForDesk::Completed(elicitation_id.clone()));
                 outbox.events.push(ClientEvent::ElicitationComplete { elicitation_id });
             }
             Event::ListChanged(list) => outbox.events.push(ClientEvent::ListChanged(list)),

@@ -1,31 +1,44 @@
-//! Questions of the server: each is answered by the application's handler on a task of its own.
+//! Questions of the server: elicitations go to the desk, each of the others to a handler on a task of its own.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use mcp_elicitation::ElicitResult;
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RequestId};
 use mcp_proto::{Answer, InputRequest, ServerRequest, ServerRequestId};
 
 use super::Driver;
-use crate::elicitation::ElicitationContext;
 use crate::sampling::SamplingContext;
 
 impl Driver {
-    /// Starts the handler task of a question.
+    /// Brings a question to where it is answered.
     pub(super) fn ask(self: &Arc<Self>, question: ServerRequest) {
-        let guard = AnswerGuard {
-            driver: Arc::clone(self),
-            request: question.id,
-            fallback: fallback(&question.input),
-        };
-        let Some(answer) = self.answering(question.input, question.wire_id) else {
+        let ServerRequest { id, wire_id, route, input, .. } = question;
+        match input {
+            InputRequest::Elicit(asked) => {
+                let revision = {
+                    let mut state = self.lock();
+                    // The desk keeps the time of what it has.
+                    state.core.hold_server_request(id);
+                    state.core.elicitation_revision()
+                };
+                self.intake.ask(id, wire_id, route, revision, asked);
+            }
+            input => self.ask_handler(id, wire_id, input),
+        }
+    }
+
+    /// Starts the handler task of a question that is no elicitation.
+    fn ask_handler(self: &Arc<Self>, id: ServerRequestId, wire_id: RequestId, input: InputRequest) {
+        let no_handler = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client has no handler for this");
+        let guard =
+            AnswerGuard { driver: Arc::clone(self), request: id, fallback: Some(Answer::Error(no_handler)) };
+        let Some(answer) = self.answering(input, wire_id) else {
             // Nothing that is not served is declared, so the core asks nothing that gets here.
             return drop(guard);
         };
         // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
-        let deadline = self.lock().core.server_request_deadline(question.id);
+        let deadline = self.lock().core.server_request_deadline(id);
         let task = self.runtime.spawn(async move {
             let answer = match deadline {
                 Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
@@ -37,8 +50,8 @@ impl Driver {
             }
         });
         let mut state = self.lock();
-        if state.core.is_asked(question.id) {
-            state.handlers.insert(question.id, task.abort_handle());
+        if state.core.is_asked(id) {
+            state.handlers.insert(id, task.abort_handle());
         } else if !task.is_finished() {
             // Withdrawn between the two locks. Where the runtime is ending this drops the task here, and its guard locks.
             drop(state);
@@ -55,13 +68,8 @@ impl Driver {
     fn answering(&self, input: InputRequest, wire_id: RequestId) -> Option<Answering> {
         let server = self.server.clone();
         match input {
-            InputRequest::Elicit(request) => {
-                let handler = self.listeners.handlers.elicitation.clone()?;
-                let context = ElicitationContext { server, request_id: wire_id };
-                Some(Box::pin(async move { Answer::Elicit(handler.elicit(request, context).await) }))
-            }
             InputRequest::CreateMessage(params) => {
-                let handler = self.listeners.handlers.sampling.clone()?;
+                let handler = self.listeners.sampling.clone()?;
                 let context = SamplingContext { server, request_id: wire_id };
                 Some(Box::pin(async move {
                     match handler.create_message(params, context).await {
@@ -75,7 +83,7 @@ impl Driver {
     }
 }
 
-/// Sees to it that a question gets an answer whatever becomes of its handler: one that panics is a `cancel`.
+/// Sees to it that a question gets an answer whatever becomes of its handler.
 struct AnswerGuard {
     driver: Arc<Driver>,
     request: ServerRequestId,
@@ -103,11 +111,4 @@ impl Drop for AnswerGuard {
         // After the answer: while the question is open, whoever started this task may still put its handle in.
         self.driver.lock().handlers.remove(&self.request);
     }
-}
-
-fn fallback(input: &InputRequest) -> Option<Answer> {
-    Some(match input {
-        InputRequest::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
-        _ => Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the client has no handler for this")),
-    })
 }

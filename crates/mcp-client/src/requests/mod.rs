@@ -79,6 +79,13 @@ impl<T> Call<T> {
         self
     }
 
+    /// Names who makes this call, say one turn of an agent: questions that the server asks in the middle of it go to the
+    /// handler of this key ([`Desk::route`](crate::Desk::route)), where it can be told that they belong to it.
+    pub fn elicitation_key(mut self, key: impl Into<Arc<str>>) -> Self {
+        self.options.route = Some(key.into());
+        self
+    }
+
     /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.options.meta.get_or_insert_default().extend(meta);

@@ -163,6 +163,12 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         self.questions.get(&question).map(|question| question.state)
     }
 
+    /// When a question ends as `cancel`; `None` is never, or it has ended.
+    #[must_use]
+    pub fn question_deadline(&self, question: QuestionId) -> Option<Instant> {
+        self.questions.get(&question).and_then(|question| question.deadline)
+    }
+
     /// The number of open questions, each of which takes one place of the capacity.
     #[must_use]
     pub fn open_questions(&self) -> usize {

@@ -332,7 +332,11 @@ fn calls_that_need_the_same_elicitation_share_one_consent() {
     let b = rig.asked();
     rig.accept(b);
     rig.start(srv, &["b"]).unwrap();
-    assert_eq!(rig.events(), ["ended srv Answered(Accept)", "flow waits", "flow waits"], "consent is given already");
+    assert_eq!(
+        rig.events(),
+        ["ended srv Answered(Accept)", "flow waits", "flow waits"],
+        "consent is given already"
+    );
     rig.complete(srv, "a");
     assert_eq!(rig.events(), ["completed srv a", "flow Retry"]);
     rig.complete(srv, "b");

@@ -1,0 +1,53 @@
+//! Handlers as values: kept behind a pointer, with a time of their own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_elicitation::ElicitRequest;
+
+use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler, ErasedHandler};
+
+/// Any [`ElicitationHandler`] behind a pointer: one type for all of them, cheap to clone, to be kept in maps and passed
+/// around.
+#[derive(Clone)]
+pub struct AnyElicitationHandler {
+    handler: Arc<dyn ErasedHandler>,
+    timeout: Option<Duration>,
+}
+
+impl AnyElicitationHandler {
+    /// Takes a handler in.
+    pub fn new(handler: impl ElicitationHandler) -> Self {
+        let timeout = handler.timeout();
+        Self { handler: Arc::new(handler), timeout }
+    }
+
+    /// How long a question that this handler gets may stay open in all, instead of the time of the connection or the desk.
+    /// When it has passed the question ends as `cancel`.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+impl ElicitationHandler for AnyElicitationHandler {
+    fn elicit(
+        &self,
+        request: ElicitRequest,
+        context: ElicitationContext,
+    ) -> impl Future<Output: Into<ElicitReply>> + Send {
+        self.handler.elicit(request, context)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+}
+
+impl fmt::Debug for AnyElicitationHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyElicitationHandler").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}

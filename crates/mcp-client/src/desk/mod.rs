@@ -1,0 +1,303 @@
+//! The desk: where the questions of servers come in, find somebody to answer them, and end.
+//!
+//! It puts the state machine of `mcp-elicitation` behind one lock and gives it a clock, handlers and connections. One
+//! desk serves one client, or many that share it: capacity, quotas and the memory of URL elicitations then are shared too.
+//!
+//! ```text
+//!   a connection's question ──> capacity, ids ──> written down in the inbox ──> offered ──> answered, once
+//!                                    │ no              │ fails                     │
+//!                                 declined          cancel                         ├─ 1. the handler of the call's key
+//!                                                                                  ├─ 2. the handler of the connection
+//!                                                                                  ├─ 3. the handler of the desk
+//!                                                                                  ├─ 4. a listener (`elicitations`)
+//!                                                                                  ├─ 5. whoever reads the inbox
+//!                                                                                  └─ nobody: declined
+//! ```
+//!
+//! The lock is never held while anything else is called: what the machine says under it is noted in an [`Outbox`] and done
+//! afterwards.
+
+mod clock;
+mod config;
+mod event;
+mod handler;
+mod inbox;
+mod intake;
+mod offer;
+mod outbox;
+mod pending;
+mod state;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcp_elicitation::{ElicitRequest, ElicitResult, End, FlowId, Misuse, QuestionId, QuestionState, Wait};
+use tokio::sync::{Notify, oneshot};
+
+pub use config::DeskConfig;
+pub use event::ElicitationEvent;
+pub use handler::AnyElicitationHandler;
+pub(crate) use intake::{Intake, Seat};
+pub use pending::{ElicitationRoute, Elicitations, PendingElicitation};
+
+use crate::driver::now;
+use crate::elicitation::ElicitationHandler;
+use outbox::Outbox;
+use state::State;
+
+/// Where the questions of servers wait for their answers. See the [crate's](crate) text on questions.
+///
+/// Cheap to clone; all clones are the same desk. Each client has one of its own unless
+/// [`ClientBuilder::desk`](crate::ClientBuilder::desk) gives it one that it shares.
+///
+/// Everything on a desk ends exactly once and frees its place: by an answer, by its time, by the server, with its call or
+/// with its connection.
+#[derive(Clone)]
+pub struct Desk {
+    inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    state: Mutex<State>,
+    config: DeskConfig,
+    /// Notified when the next deadline may have changed.
+    clock: Notify,
+    /// Notified when there is something to do for the inbox.
+    inbox: Notify,
+}
+
+/// A question that is open.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OpenQuestion {
+    /// Names it in [`Desk::respond`].
+    pub question: QuestionId,
+    /// Who asks, in the words of the application.
+    pub server: Arc<str>,
+    /// What is asked.
+    pub request: Arc<ElicitRequest>,
+    /// How far it has come.
+    pub state: QuestionState,
+    /// When it ends as `cancel`; `None` is never.
+    pub deadline: Option<Instant>,
+}
+
+/// A call that waits for URL elicitations to be completed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WaitingCall {
+    /// Names it in [`Desk::continue_call`] and [`Desk::give_up_call`].
+    pub wait: FlowId,
+    /// Who wants them.
+    pub server: Arc<str>,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self::new(DeskConfig::default())
+    }
+}
+
+impl Desk {
+    /// Opens a desk.
+    pub fn new(config: DeskConfig) -> Self {
+        let state = State::new(config.limits.clone());
+        Self {
+            inner: Arc::new(Inner {
+                state: Mutex::new(state),
+                config,
+                clock: Notify::new(),
+                inbox: Notify::new(),
+            }),
+        }
+    }
+
+    /// Answers every question for which its call's key and its connection have no handler with `handler`, from now on.
+    pub fn set_handler(&self, handler: impl ElicitationHandler) {
+        self.lock().staff.default = Some(AnyElicitationHandler::new(handler));
+    }
+
+    /// Takes the desk's own handler away. Questions that it has stay with it.
+    pub fn clear_handler(&self) {
+        self.lock().staff.default = None;
+    }
+
+    /// Answers the questions asked in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with
+    /// `handler`, until the value returned is dropped. A later route for the same key takes the place of an earlier one;
+    /// when that is dropped, the key has none.
+    ///
+    /// Over HTTP and in the modern era it is known in the middle of which call a question is asked. On a shared channel of
+    /// the legacy era (stdio) it is not: a question goes to the route of a key only while every call that waits for its
+    /// answer has that key, and to the default otherwise.
+    pub fn route(&self, key: impl Into<Arc<str>>, handler: impl ElicitationHandler) -> ElicitationRoute {
+        let key = key.into();
+        let id = self.lock().staff.add_route(Arc::clone(&key), AnyElicitationHandler::new(handler));
+        ElicitationRoute::new(self.clone(), key, id)
+    }
+
+    /// The questions that no handler takes, of every server, one after another. Each goes to one listener: where there are
+    /// several, to the one that listens longest, one of a single client first.
+    pub fn elicitations(&self) -> Elicitations {
+        self.listen(None)
+    }
+
+    /// Whether somebody is there to answer: a handler or listener of the desk or of any key, or an inbox.
+    pub fn is_staffed(&self) -> bool {
+        self.has_remote() || self.lock().staff.is_any()
+    }
+
+    /// Answers an open question, from wherever. The answer is checked, and filled with defaults.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`] if it has ended, [`Misuse::InvalidAnswer`] with everything that is wrong with the
+    /// answer; the question stays open then.
+    pub fn respond(&self, question: QuestionId, answer: ElicitResult) -> Result<(), Misuse> {
+        self.with(|state, now| state.machine.answer(now, question, answer))
+    }
+
+    /// Answers an open question with `cancel`.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`] if it has ended.
+    pub fn cancel(&self, question: QuestionId) -> Result<(), Misuse> {
+        self.respond(question, ElicitResult::cancel())
+    }
+
+    /// Says that the person has done everything that a waiting call needs, without waiting for the server to say so: the
+    /// call's request is made again.
+    ///
+    /// # Errors
+    /// [`Misuse::FlowNotWaiting`] while consent is missing, [`Misuse::UnknownFlow`] if it waits no longer.
+    pub fn continue_call(&self, wait: FlowId) -> Result<(), Misuse> {
+        self.with(|state, now| state.machine.continue_flow(now, wait))
+    }
+
+    /// Gives up waiting: the call ends with the error that the server refused it with.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownFlow`] if it waits no longer.
+    pub fn give_up_call(&self, wait: FlowId) -> Result<(), Misuse> {
+        self.with(|state, now| state.machine.abandon_flow(now, wait))
+    }
+
+    /// The open questions, oldest first.
+    pub fn open_questions(&self) -> Vec<OpenQuestion> {
+        let state = self.lock();
+        let mut open: Vec<OpenQuestion> = state
+            .machine
+            .questions()
+            .map(|(asked, state)| OpenQuestion {
+                question: asked.question,
+                server: asked.server,
+                request: asked.request,
+                state,
+                deadline: asked.deadline,
+            })
+            .collect();
+        open.sort_unstable_by_key(|question| question.question);
+        open
+    }
+
+    /// The calls that wait for URL elicitations, oldest first.
+    pub fn waiting_calls(&self) -> Vec<WaitingCall> {
+        let state = self.lock();
+        let mut waiting: Vec<WaitingCall> = state
+            .flows
+            .iter()
+            .filter_map(|(wait, flow)| {
+                let server = state.connections.get(&flow.connection)?.server.clone();
+                Some(WaitingCall { wait: *wait, server })
+            })
+            .collect();
+        waiting.sort_unstable_by_key(|call| call.wait);
+        waiting
+    }
+
+    /// Forgets everything about a server, the ids of its finished URL elicitations included. Do this where it will not be
+    /// connected again.
+    ///
+    /// # Errors
+    /// [`Misuse::ConnectionsOpen`] while it has connections.
+    pub fn forget_server(&self, server: &str) -> Result<(), Misuse> {
+        self.lock().machine.forget_server(&Arc::from(server))
+    }
+
+    /// Waits until a URL elicitation that a person consented to is complete, as the server says. `false` at once for one
+    /// that is unknown, not consented to or over, and after `timeout` (default: the desk's `completion_timeout`).
+    ///
+    /// Cancel safe.
+    pub async fn completed(&self, server: &str, elicitation_id: &str, timeout: Option<Duration>) -> bool {
+        let ended = {
+            let server: Arc<str> = Arc::from(server);
+            let waiting = self.with(|state, now| {
+                let waiting = state.machine.wait(now, &server, elicitation_id, timeout);
+                waiting.map(|waiting| match waiting {
+                    Wait::Waiting(waiter) => {
+                        let (tell, told) = oneshot::channel();
+                        state.waiters.insert(waiter, tell);
+                        Err(told)
+                    }
+                    Wait::Done(completed) => Ok(completed),
+                    _ => Ok(false),
+                })
+            });
+            match waiting {
+                Ok(Ok(completed)) => return completed,
+                Ok(Err(ended)) => ended,
+                Err(_) => return false,
+            }
+        };
+        ended.await.unwrap_or(false)
+    }
+
+    /// Takes a question out of the hands of its handler.
+    pub(crate) fn take(&self, question: QuestionId) -> Option<PendingElicitation> {
+        let pending = self.pending(question)?;
+        self.with(|state, _| state.hold(question));
+        Some(pending)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The machine checks before it changes, so what a panic elsewhere left is whole.
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the state and then everything that it has to say.
+    fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
+        let mut outbox = Outbox::default();
+        let result = {
+            let mut state = self.lock();
+            let result = act(&mut state, now());
+            state.drain(&mut outbox);
+            result
+        };
+        self.dispatch(outbox);
+        result
+    }
+
+    /// Whether somebody in another process may answer.
+    fn has_remote(&self) -> bool {
+        self.inner.config.inbox.as_ref().is_some_and(|inbox| inbox.is_answered_from_elsewhere())
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Desk")
+            .field("connections", &state.connections.len())
+            .field("questions", &state.open.len())
+            .field("waiting_calls", &state.flows.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a question that ended like this was answered, and with what.
+fn action(end: End) -> Option<mcp_elicitation::ElicitAction> {
+    match end {
+        End::Answered(action) => Some(action),
+        End::NoHost => Some(mcp_elicitation::ElicitAction::Decline),
+        _ => None,
+    }
+}

@@ -1,0 +1,210 @@
+//! Finding somebody to answer a question.
+
+use std::time::Instant;
+
+use mcp_elicitation::{Misuse, QuestionId};
+use mcp_proto::{Diagnostic, DiagnosticKind};
+use tokio::runtime::Handle;
+
+use super::handler::AnyElicitationHandler;
+use super::state::State;
+use super::{Desk, ElicitationEvent};
+use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
+use crate::event::ClientEvent;
+
+/// Whom a question is offered to, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rung {
+    Route,
+    Connection,
+    Desk,
+    Listener,
+}
+
+/// What comes of an offer.
+enum Offered {
+    /// A handler is to be started.
+    To(Box<Work>),
+    /// Somebody has it, or nobody ever will.
+    Settled,
+}
+
+struct Work {
+    handler: AnyElicitationHandler,
+    request: mcp_elicitation::ElicitRequest,
+    context: ElicitationContext,
+    runtime: Handle,
+    /// Where the question goes on if the handler does not take it.
+    next: Rung,
+}
+
+impl Desk {
+    /// A question came in.
+    pub(super) fn begin(&self, question: QuestionId) {
+        if self.inner.config.inbox.is_some() {
+            self.with(|state, now| state.publish(now, question));
+        } else {
+            self.offer(question);
+        }
+    }
+
+    /// Offers a question to the next that may take it.
+    pub(super) fn offer(&self, question: QuestionId) {
+        let offered = self.with(|state, now| state.offer(self, now, question));
+        if let Offered::To(work) = offered {
+            self.start(question, *work);
+        }
+    }
+
+    /// Starts a handler on a task of its own.
+    fn start(&self, question: QuestionId, work: Work) {
+        let Work { handler, request, context, runtime, next } = work;
+        let mut hand = Hand { desk: self.clone(), question, is_done: false };
+        let task = runtime.spawn(async move {
+            let reply = handler.elicit(request, context).await.into();
+            hand.is_done = true;
+            hand.desk.take_reply(question, reply);
+        });
+        let mut state = self.lock();
+        match state.open.get_mut(&question) {
+            // Unless it was passed on meanwhile: the next one is at it then.
+            Some(open) if open.rung == next && !task.is_finished() => open.task = Some(task.abort_handle()),
+            Some(_) => {}
+            None => {
+                // Where the runtime is ending this drops the task here, and its hand locks.
+                drop(state);
+                task.abort();
+            }
+        }
+    }
+
+    /// A handler is done with a question.
+    fn take_reply(&self, question: QuestionId, reply: ElicitReply) {
+        match reply {
+            ElicitReply::Answer(answer) => {
+                if let Err(Misuse::InvalidAnswer(error)) = self.respond(question, answer) {
+                    let diagnostic =
+                        Diagnostic::new(DiagnosticKind::ElicitationAnswerInvalid, error.to_string());
+                    self.with(|state, now| {
+                        state.remark(question, ClientEvent::Diagnostic(diagnostic));
+                        state.machine.fail(now, question)
+                    })
+                    // One that has ended meanwhile needs nothing.
+                    .unwrap_or_default();
+                }
+            }
+            ElicitReply::Defer => {
+                let is_there = self.has_remote();
+                let goes_on = self.with(|state, now| state.put_off(now, question, is_there));
+                if goes_on {
+                    self.offer(question);
+                }
+            }
+            ElicitReply::Pass => self.offer(question),
+        }
+    }
+
+    /// A handler panicked, or its runtime ended.
+    fn handler_lost(&self, question: QuestionId) {
+        self.with(|state, now| {
+            // Whoever took it out of the handler's hands still has it.
+            if state.open.get(&question).is_some_and(|open| !open.held) {
+                let _ = state.machine.fail(now, question);
+            }
+        });
+    }
+}
+
+impl State {
+    fn offer(&mut self, desk: &Desk, now: Instant, question: QuestionId) -> Offered {
+        let Some(open) = self.open.get_mut(&question).filter(|open| !open.held) else {
+            return Offered::Settled;
+        };
+        open.task = None;
+        let connected = self.connections.get(&open.connection);
+        let staff = &self.staff;
+        while open.rung != Rung::Listener {
+            let (handler, next) = match open.rung {
+                Rung::Route => {
+                    (open.arriving.route.as_deref().and_then(|key| staff.route(key)), Rung::Connection)
+                }
+                Rung::Connection => (connected.and_then(|connected| connected.handler.as_ref()), Rung::Desk),
+                Rung::Desk | Rung::Listener => (staff.default.as_ref(), Rung::Listener),
+            };
+            open.rung = next;
+            if let (Some(handler), Some(connected)) = (handler, connected) {
+                let (handler, runtime) = (handler.clone(), connected.runtime.clone());
+                if let Some(timeout) = ElicitationHandler::timeout(&handler) {
+                    // In the table, so it is open.
+                    let _ = self.machine.set_timeout(now, question, timeout);
+                }
+                let _ = self.machine.shown(question);
+                let context = ElicitationContext {
+                    server: open.server.as_ref().to_owned(),
+                    request_id: open.arriving.request_id.clone(),
+                    question,
+                    key: open.arriving.route.clone(),
+                    deadline: self.machine.question_deadline(question),
+                    desk: desk.clone(),
+                };
+                let request = (*open.request).clone();
+                return Offered::To(Box::new(Work { handler, request, context, runtime, next }));
+            }
+        }
+        let waits = connected.is_some_and(|connected| connected.waits_for_listener);
+        match staff.listener(open.connection) {
+            // A listener is in the list as long as it can receive.
+            Some(listener) if listener.questions.send(question).is_ok() => {
+                (open.held, open.unclaimed) = (true, false);
+                let _ = self.machine.shown(question);
+            }
+            _ if waits || desk.has_remote() => {
+                open.unclaimed = true;
+                let _ = self.machine.defer(question);
+            }
+            _ => drop(self.machine.no_host(now, question)),
+        }
+        Offered::Settled
+    }
+
+    /// A handler puts a question off. Returns whether it is to be offered on.
+    fn put_off(&mut self, now: Instant, question: QuestionId, has_remote: bool) -> bool {
+        let Some(open) = self.open.get_mut(&question) else { return false };
+        open.task = None;
+        open.rung = Rung::Listener;
+        let waits =
+            self.connections.get(&open.connection).is_some_and(|connected| connected.waits_for_listener);
+        let can_be_answered =
+            open.held || waits || has_remote || self.staff.listener(open.connection).is_some();
+        if !can_be_answered {
+            let _ = self.machine.no_host(now, question);
+            return false;
+        }
+        let goes_on = !open.held;
+        let _ = self.machine.defer(question);
+        self.remark(question, ClientEvent::Elicitation(ElicitationEvent::PutOff { question }));
+        goes_on
+    }
+
+    /// Tells something of a question to its connection.
+    pub(super) fn remark(&mut self, question: QuestionId, event: ClientEvent) {
+        if let Some(open) = self.open.get(&question) {
+            self.notes.push((open.connection, event));
+        }
+    }
+}
+
+/// The hand of a handler on its question. A handler that ends without a reply has failed.
+struct Hand {
+    desk: Desk,
+    question: QuestionId,
+    is_done: bool,
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.desk.handler_lost(self.question);
+        }
+    }
+}

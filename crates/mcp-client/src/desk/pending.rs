@@ -1,0 +1,220 @@
+//! Questions as values, for whoever answers them without a handler.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, QuestionId};
+use tokio::sync::{mpsc, watch};
+
+use super::Desk;
+use super::state::Listener;
+
+/// A question in somebody's hand.
+///
+/// Dropped without an answer it ends as `cancel`; [`defer`](Self::defer) lets go of it and leaves it open.
+pub struct PendingElicitation {
+    desk: Desk,
+    question: QuestionId,
+    server: Arc<str>,
+    key: Option<Arc<str>>,
+    request: Arc<ElicitRequest>,
+    deadline: Option<Instant>,
+    ended: watch::Receiver<Option<End>>,
+    is_let_go: bool,
+}
+
+impl PendingElicitation {
+    /// Names the question at its [`Desk`].
+    pub fn question(&self) -> QuestionId {
+        self.question
+    }
+
+    /// Who asks, in the words of the application: tell the person.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call in the middle of which it is asked.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// What is asked.
+    pub fn request(&self) -> &ElicitRequest {
+        &self.request
+    }
+
+    /// When it ends as `cancel`; `None` is never.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Answers it. The answer is checked, and filled with defaults.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`] if it has ended, [`Misuse::InvalidAnswer`] with everything that is wrong with the
+    /// answer; then it is still open.
+    pub fn respond(&self, answer: ElicitResult) -> Result<(), Misuse> {
+        self.desk.respond(self.question, answer)
+    }
+
+    /// Dismisses it: the server gets `cancel`.
+    pub fn cancel(self) {}
+
+    /// Lets go of it and leaves it open until its time is up, for whoever answers it by name with [`Desk::respond`].
+    pub fn defer(mut self) -> QuestionId {
+        self.is_let_go = true;
+        self.desk.with(|state, _| state.hold(self.question));
+        self.question
+    }
+
+    /// Waits until it has ended, in whatever way: take it off the screen then. Cancel safe.
+    pub async fn ended(&self) -> End {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await.map(|end| *end) {
+            Ok(Some(end)) => end,
+            // The desk forgets a question in the moment it ends.
+            Ok(None) | Err(_) => End::ConnectionLost,
+        }
+    }
+}
+
+impl Drop for PendingElicitation {
+    fn drop(&mut self) {
+        if !self.is_let_go {
+            // One that has ended needs nothing.
+            let _ = self.desk.cancel(self.question);
+        }
+    }
+}
+
+impl fmt::Debug for PendingElicitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingElicitation")
+            .field("question", &self.question)
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Questions as they come, instead of a handler. See [`Desk::elicitations`] and
+/// [`Client::elicitations`](crate::Client::elicitations).
+///
+/// When it is dropped, what nobody has taken from it goes to the next listener, or is declined.
+pub struct Elicitations {
+    desk: Desk,
+    id: u64,
+    questions: mpsc::UnboundedReceiver<QuestionId>,
+}
+
+impl Elicitations {
+    /// The next question that is still open. Cancel safe. `None` never comes while the desk is there, which it is as long
+    /// as this value: end the loop with the connection.
+    pub async fn next(&mut self) -> Option<PendingElicitation> {
+        while let Some(question) = self.questions.recv().await {
+            if let Some(pending) = self.desk.pending(question) {
+                return Some(pending);
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Elicitations {
+    fn drop(&mut self) {
+        let left = {
+            let mut state = self.desk.lock();
+            state.staff.listeners.retain(|listener| listener.id != self.id);
+            self.questions.close();
+            let mut left = Vec::new();
+            while let Ok(question) = self.questions.try_recv() {
+                if let Some(open) = state.open.get_mut(&question) {
+                    open.held = false;
+                    left.push(question);
+                }
+            }
+            left
+        };
+        for question in left {
+            self.desk.offer(question);
+        }
+    }
+}
+
+impl fmt::Debug for Elicitations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Elicitations").finish_non_exhaustive()
+    }
+}
+
+/// A handler for a key, for as long as this lives. See [`Desk::route`].
+#[must_use = "the route ends when this is dropped"]
+pub struct ElicitationRoute {
+    desk: Desk,
+    key: Arc<str>,
+    id: u64,
+}
+
+impl ElicitationRoute {
+    pub(super) fn new(desk: Desk, key: Arc<str>, id: u64) -> Self {
+        Self { desk, key, id }
+    }
+
+    /// The key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Drop for ElicitationRoute {
+    fn drop(&mut self) {
+        self.desk.lock().staff.remove_route(&self.key, self.id);
+    }
+}
+
+impl fmt::Debug for ElicitationRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ElicitationRoute").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    /// Puts a listener at the end of the line. It gets at once what waited for one.
+    pub(crate) fn listen(&self, connection: Option<ConnectionId>) -> Elicitations {
+        let (questions, receiver) = mpsc::unbounded_channel();
+        let (id, waiting) = {
+            let mut state = self.lock();
+            let id = state.staff.next_id();
+            state.staff.listeners.push(Listener { id, connection, questions });
+            let mut waiting: Vec<QuestionId> = state
+                .open
+                .iter()
+                .filter(|(_, open)| open.unclaimed && connection.is_none_or(|of| of == open.connection))
+                .map(|(question, _)| *question)
+                .collect();
+            waiting.sort_unstable();
+            (id, waiting)
+        };
+        for question in waiting {
+            self.offer(question);
+        }
+        Elicitations { desk: self.clone(), id, questions: receiver }
+    }
+
+    /// A question as a value, if it is open.
+    pub(super) fn pending(&self, question: QuestionId) -> Option<PendingElicitation> {
+        let state = self.lock();
+        let open = state.open.get(&question)?;
+        Some(PendingElicitation {
+            desk: self.clone(),
+            question,
+            server: Arc::clone(&open.server),
+            key: open.arriving.route.clone(),
+            request: Arc::clone(&open.request),
+            deadline: state.machine.question_deadline(question),
+            ended: open.ended.subscribe(),
+            is_let_go: false,
+        })
+    }
+}
