@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_client::{
-    Client, ClientEvent, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler, Endpoint,
-    HttpServer, StdioServer,
+    Client, ClientEvent, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler,
+    Endpoint, HttpServer, StdioServer,
 };
 use serde_json::{Map, Value, json};
 
@@ -127,9 +127,9 @@ struct Questions {
 }
 
 impl ElicitationHandler for Questions {
-    async fn elicit(&self, request: ElicitRequest, _: ElicitationContext) -> ElicitResult {
+    async fn elicit(&self, request: ElicitRequest, _: ElicitationContext) -> ElicitReply {
         println!("  asked     {}", request.message());
-        match &request {
+        let answer = match &request {
             ElicitRequest::Form(form) => {
                 self.forms.fetch_add(1, Ordering::Relaxed);
                 for field in form.schema().fields() {
@@ -153,7 +153,8 @@ impl ElicitationHandler for Questions {
                 ElicitResult::accept_url()
             }
             _ => ElicitResult::cancel(),
-        }
+        };
+        answer.into()
     }
 }
 

@@ -38,14 +38,14 @@ use crate::desk::{Desk, PendingElicitation};
 /// or fetched here: for a URL the handler shows the whole URL and its host, asks, and opens it in the user's own
 /// browser after consent (elicitation, "Safe URL Handling").
 ///
-/// A handler that gives an [`ElicitReply`] can also put a question off, or pass it on.
+/// An [`ElicitReply`] can also put a question off, or pass it on; a closure may give one, or the [`ElicitResult`] itself.
 pub trait ElicitationHandler: Send + Sync + 'static {
-    /// Answers one question, with an [`ElicitResult`] or an [`ElicitReply`].
+    /// Answers one question. An [`ElicitResult`] becomes a reply with `into()`.
     fn elicit(
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output: Into<ElicitReply>> + Send;
+    ) -> impl Future<Output = ElicitReply> + Send;
 
     /// How long a question that this handler gets may stay open in all; then it ends as `cancel`. `None`, the default: as
     /// long as the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the desk says.
@@ -63,8 +63,9 @@ where
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output: Into<ElicitReply>> + Send {
-        self(request, context)
+    ) -> impl Future<Output = ElicitReply> + Send {
+        let answering = self(request, context);
+        async move { answering.await.into() }
     }
 }
 
@@ -73,7 +74,7 @@ impl<H: ElicitationHandler> ElicitationHandler for Arc<H> {
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output: Into<ElicitReply>> + Send {
+    ) -> impl Future<Output = ElicitReply> + Send {
         ElicitationHandler::elicit(&**self, request, context)
     }
 
@@ -155,8 +156,7 @@ impl<H: ElicitationHandler> ErasedHandler for H {
         request: ElicitRequest,
         context: ElicitationContext,
     ) -> Pin<Box<dyn Future<Output = ElicitReply> + Send + '_>> {
-        let answering = ElicitationHandler::elicit(self, request, context);
-        Box::pin(async move { answering.await.into() })
+        Box::pin(ElicitationHandler::elicit(self, request, context))
     }
 }
 

@@ -98,7 +98,7 @@ async fn an_answer_that_breaks_the_schema_goes_out_as_cancel_and_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_counts_as_cancel() {
-    let panics = |_: ElicitRequest, _: ElicitationContext| async { panic!("on purpose") };
+    let panics = |_: ElicitRequest, _: ElicitationContext| async { panic!("on purpose") as ElicitResult };
     let answer = ask(builder().on_elicitation(panics), form(1)).await;
     assert_eq!(answer["result"], json!({ "action": "cancel" }));
 }

@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use mcp_client::{
-    Choice, ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler, Field,
-    FieldKind, Form,
+    Choice, ElicitAction, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler,
+    Field, FieldKind, Form,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,7 +21,7 @@ pub(crate) struct Answers {
 }
 
 impl ElicitationHandler for Answers {
-    async fn elicit(&self, request: ElicitRequest, context: ElicitationContext) -> ElicitResult {
+    async fn elicit(&self, request: ElicitRequest, context: ElicitationContext) -> ElicitReply {
         let (wanted, why) = match &self.how {
             Elicit::Accept(content) => (accept(&request, content.clone()), None),
             Elicit::Cancel => (ElicitResult::cancel(), None),
@@ -45,7 +45,7 @@ impl ElicitationHandler for Answers {
             self.output.diagnostic("elicitation_cancelled", &message);
         }
         self.output.print(&describe(&request, &answer));
-        answer
+        answer.into()
     }
 }
 

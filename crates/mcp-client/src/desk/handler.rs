@@ -37,7 +37,7 @@ impl ElicitationHandler for AnyElicitationHandler {
         &self,
         request: ElicitRequest,
         context: ElicitationContext,
-    ) -> impl Future<Output: Into<ElicitReply>> + Send {
+    ) -> impl Future<Output = ElicitReply> + Send {
         self.handler.elicit(request, context)
     }
 

@@ -61,7 +61,7 @@ impl Desk {
         let Work { handler, request, context, runtime, next } = work;
         let mut hand = Hand { desk: self.clone(), question, is_done: false };
         let task = runtime.spawn(async move {
-            let reply = handler.elicit(request, context).await.into();
+            let reply = handler.elicit(request, context).await;
             hand.is_done = true;
             hand.desk.take_reply(question, reply);
         });
