@@ -13,7 +13,9 @@ mod fuzz;
 mod hostile;
 mod layers;
 mod real_servers;
+mod release;
 mod run_bounded;
+mod soak;
 mod support;
 mod tidy;
 mod trace;
@@ -47,6 +49,9 @@ const USAGE: &str = "usage: cargo xtask <command>
   real-servers [--transport stdio|http] servers that other people wrote
   hostile [--transport stdio|http] [--verbose]
                                         servers that break off, lie or flood
+  release --check | VERSION [--execute]
+                                        whether all is ready to be published; or the next version, dry unless told otherwise
+  soak --minutes N                      mixed traffic with faults, and what it leaves behind
   bench leaves|stdio|http|all [--quick] parsers, and whole clients, against their goals beside their peers";
 
 fn main() -> ExitCode {
@@ -61,8 +66,10 @@ fn main() -> ExitCode {
         Some("hostile") => hostile::run(args),
         Some("layers") => layers::run(args),
         Some("real-servers") => real_servers::run(args),
+        Some("release") => release::run(args),
         // Not for people: the conformance suite starts the client through it.
         Some("run-bounded") => run_bounded::run(args),
+        Some("soak") => soak::run(args),
         Some("tidy") => tidy::run(args),
         Some("trace") => trace::run(args),
         Some("weight") => weight::run(args),

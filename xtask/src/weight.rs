@@ -1,9 +1,10 @@
 //! What the library weighs in a program that uses it: crates, time to build, size, beside the same program on rmcp.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::Scratch;
 use crate::support::args::Args;
 use crate::support::cargo::cargo;
 use crate::support::process::{self, Output};
@@ -114,7 +115,7 @@ fn only_ring_compiles_c(manifest: &Path) -> Result<(), String> {
 
 /// Builds one program from nothing and looks at what came of it.
 fn weigh(manifest: &Path, build: &Build, tally: &mut Tally) -> Result<(), Stop> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::new("weight")?;
     let own_main = manifest
         .with_file_name("weight")
         .join(build.package.trim_start_matches("weight-"))
@@ -124,16 +125,16 @@ fn weigh(manifest: &Path, build: &Build, tally: &mut Tally) -> Result<(), Stop> 
     succeed(fetch, "cargo fetch")?;
     let before = children_cpu_s();
     let began = Instant::now();
-    succeed(compile(manifest, build, &scratch.0), "cargo build")?;
+    succeed(compile(manifest, build, scratch.path()), "cargo build")?;
     let (wall_s, cpu_s) = (began.elapsed().as_secs_f64(), children_cpu_s() - before);
-    let program = scratch.0.join("release").join(build.package);
+    let program = scratch.path().join("release").join(build.package);
     let size = std::fs::metadata(&program)
         .map_err(|error| Stop::Broken(format!("{}: {error}", program.display())))?;
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
     let size_mb = size.len() as f64 / 1e6;
     touch(&own_main)?;
     let began = Instant::now();
-    succeed(compile(manifest, build, &scratch.0), "cargo build")?;
+    succeed(compile(manifest, build, scratch.path()), "cargo build")?;
     let rebuild_s = began.elapsed().as_secs_f64();
     let name = build.name;
     let Some(goal) = &build.goal else {
@@ -190,25 +191,6 @@ fn children_cpu_s() -> f64 {
     ticks.sum::<f64>() / TICKS_PER_S
 }
 
-/// A target directory of its own that is gone afterwards.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, Stop> {
-        let path = std::env::temp_dir().join(format!("mcp-weight-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .map_err(|error| Stop::Broken(format!("{}: {error}", path.display())))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A folder that stays behind in the system's place for such is no reason to fail.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,11 +213,5 @@ mod tests {
                 BUILDS.iter().any(|peer| peer.package != build.package && peer.features == build.features)
             );
         }
-    }
-
-    #[test]
-    fn a_scratch_folder_is_gone_afterwards() {
-        let path = Scratch::new().unwrap().0.clone();
-        assert!(!path.exists());
     }
 }

@@ -15,7 +15,50 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// Where what is built goes.
+pub(crate) fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// A folder of its own in the system's place for such; gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(purpose: &str) -> Result<Self, crate::Stop> {
+        let path = std::env::temp_dir().join(format!("mcp-{purpose}-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(|error| crate::Stop::Broken(format!("{}: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that stays behind in the system's place for such is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Whether a missing tool is a failure (on the build server) or a loud remark (on a person's machine).
 pub(crate) fn on_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scratch;
+
+    #[test]
+    fn a_scratch_folder_is_gone_afterwards() {
+        let scratch = Scratch::new("test").unwrap();
+        let path = scratch.path().to_path_buf();
+        assert!(path.is_dir());
+        drop(scratch);
+        assert!(!path.exists());
+    }
 }
