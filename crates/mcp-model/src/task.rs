@@ -111,6 +111,22 @@ pub struct Task {
     pub poll_interval_ms: Option<u64>,
 }
 
+impl Task {
+    /// A task of which nothing more is known.
+    #[must_use]
+    pub fn new(task_id: impl Into<String>, status: TaskStatus) -> Self {
+        Self {
+            task_id: task_id.into(),
+            status,
+            status_message: None,
+            created_at: None,
+            last_updated_at: None,
+            ttl_ms: None,
+            poll_interval_ms: None,
+        }
+    }
+}
+
 /// Says that a request became a task.
 ///
 /// 2025-11-25: the answer to a request with `task`. Extension: the answer to `tools/call` whose `resultType` is

@@ -27,6 +27,7 @@ use crate::cache::{CacheUse, Ticket};
 use crate::listen::Listening;
 use crate::mrtr::Pause;
 use crate::renewal::Setup;
+use crate::tasks::{TaskCall, TaskOptions};
 use crate::urls_required::UrlRetry;
 
 /// Names one call of the application for the life of the connection. It is not the JSON-RPC id: one call may take
@@ -82,6 +83,8 @@ pub struct CallOptions {
     /// ([`ServerRequest::route`](crate::ServerRequest::route)), so that it reaches whoever made the call. Nothing of it
     /// is sent. Default: none.
     pub route: Option<Arc<str>>,
+    /// What it wants of tasks. Without effect where [`Config::tasks`](crate::Config::tasks) is not set.
+    pub task: TaskOptions,
     /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
     /// of the envelope) win over these. Default: none.
     pub meta: Option<Map<String, Value>>,
@@ -97,6 +100,7 @@ impl Default for CallOptions {
             suspend: false,
             cache: CacheUse::Allowed,
             route: None,
+            task: TaskOptions::default(),
             meta: None,
         }
     }
@@ -119,6 +123,7 @@ impl fmt::Debug for CallOptions {
             .field("suspend", &self.suspend)
             .field("cache", &self.cache)
             .field("route", &self.route)
+            .field("task", &self.task)
             .field("meta_members", &self.meta.as_ref().map(Map::len))
             .finish()
     }
@@ -153,6 +158,8 @@ pub(crate) struct CallState {
     pub(crate) listening: Option<Box<Listening>>,
     /// It waits for input and has no request on the wire.
     pub(crate) pause: Option<Box<Pause>>,
+    /// It is or may become a task.
+    pub(crate) task: Option<Box<TaskCall>>,
     pub(crate) started: Instant,
     pub(crate) timeout: Duration,
     pub(crate) reset_on_progress: bool,
@@ -254,6 +261,7 @@ impl CallState {
             on_wire: true,
             listening: None,
             pause: None,
+            task: None,
             started: now,
             timeout: options.timeout,
             reset_on_progress: options.reset_on_progress,

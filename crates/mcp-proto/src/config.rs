@@ -5,10 +5,12 @@ use std::time::Duration;
 use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{
     ClientCapabilities, ElicitationCapability, Implementation, Root, RootsCapability, SamplingCapability,
+    Settings, meta,
 };
 
 use crate::cache::CacheConfig;
 use crate::era::{Mode, Wire};
+use crate::tasks::TaskConfig;
 
 /// Everything the application decides about one connection before it starts.
 #[derive(Clone, Debug)]
@@ -27,6 +29,10 @@ pub struct Config {
     pub roots: Option<Vec<Root>>,
     /// Whether an application handler answers `sampling/createMessage`. Default: no.
     pub sampling: bool,
+    /// How tasks are waited for. `None` (the default): a modern server is told nothing of tasks and makes none, and no
+    /// legacy server is asked for one. `Some`: the extension `io.modelcontextprotocol/tasks` is declared with each modern
+    /// request, and tools that must be tasks under 2025-11-25 are called as such.
+    pub tasks: Option<TaskConfig>,
     /// Whether requests of the modern era say who the client is (`clientInfo`). `initialize` always does. Default: yes.
     pub send_client_info: bool,
     /// How the era of the server is found. Default: [`Mode::Legacy`].
@@ -61,6 +67,7 @@ impl Config {
             elicitation_urls: UrlPolicy::default(),
             roots: None,
             sampling: false,
+            tasks: None,
             send_client_info: true,
             mode: Mode::Legacy,
             wire: Wire::Channel,
@@ -82,6 +89,9 @@ impl Config {
             (false, false) => None,
         };
         capabilities.roots = self.roots.is_some().then(|| RootsCapability::new(true));
+        if self.tasks.is_some() {
+            capabilities.extensions.insert(meta::TASKS_EXTENSION.to_owned(), Settings::empty());
+        }
         capabilities.sampling = self.sampling.then(SamplingCapability::new);
         capabilities
     }

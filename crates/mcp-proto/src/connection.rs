@@ -21,6 +21,7 @@ use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
 use crate::roots::Roots;
 use crate::server_requests::ServerRequests;
+use crate::tasks::TaskTools;
 use crate::tools::ToolTable;
 use crate::transmit::{Head, Transmit, TransmitKind};
 
@@ -56,6 +57,7 @@ pub struct Connection {
     /// What each modern request carries in `_meta`, with the revision that it is for.
     pub(crate) meta: Option<(ProtocolVersion, MetaObject)>,
     pub(crate) tools: ToolTable,
+    pub(crate) task_tools: TaskTools,
     pub(crate) wants_restart: bool,
     /// The newest time that was told with an input or a call.
     pub(crate) clock: Option<Instant>,
@@ -69,6 +71,8 @@ pub(crate) enum Timer {
     Call(CallId),
     /// A paused call goes on.
     Pace(CallId),
+    /// A task is asked for again.
+    Poll(CallId),
     ServerRequest(ServerRequestId),
 }
 
@@ -89,6 +93,7 @@ impl Connection {
             desired: Desired::default(),
             meta: None,
             tools: ToolTable::new(config.limits.max_tools_with_headers),
+            task_tools: TaskTools::new(config.limits.max_tools_with_headers),
             wants_restart: false,
             clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
@@ -116,6 +121,8 @@ impl Connection {
         }
         let server = self.usable()?;
         gate::check(method, server.protocol_version, &server.capabilities)?;
+        let as_task = self.asking_for_task(method, params, options)?;
+        let params = as_task.as_ref().or(params);
         let call = self.next_call_id();
         let modern = self.phase.modern();
         if let Some(version) = modern
@@ -126,6 +133,7 @@ impl Connection {
         }
         let url_retry = self.url_retry(method, params, options);
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
+        self.mark_task(call, method, as_task.is_some(), options);
         if let Some(state) = self.calls.get_mut(&call) {
             if modern.is_some() {
                 let mut modern = ModernCall::new(method, params, options);
@@ -170,7 +178,10 @@ impl Connection {
             Some(state) if matches!(state.kind, CallKind::Initialize | CallKind::Probe) => {
                 self.handle_closed()
             }
-            Some(_) => self.carrier_left(call),
+            Some(state) => {
+                self.leave_task(&state, None);
+                self.carrier_left(call);
+            }
             None => {}
         }
     }
@@ -241,6 +252,7 @@ impl Connection {
             match timer {
                 Timer::Call(call) => self.time_out_call(now, call),
                 Timer::Pace(call) => self.resume(now, call),
+                Timer::Poll(call) => self.go_on(now, call),
                 Timer::ServerRequest(request) => self.time_out_server_request(now, request),
             }
         }
@@ -264,7 +276,9 @@ impl Connection {
     /// When this call ends or goes on by itself, for drivers in which each call waits for its own deadline.
     pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
         let state = self.calls.get(&call)?;
-        earliest(state.deadline, state.pause.as_ref().and_then(|pause| pause.resumes))
+        let goes_on = state.pause.as_ref().and_then(|pause| pause.resumes);
+        let goes_on = goes_on.or_else(|| state.task.as_ref().and_then(|task| task.next_poll));
+        earliest(state.deadline, goes_on)
     }
 
     /// Whether this call has not ended yet.
@@ -314,7 +328,7 @@ impl Connection {
     }
 
     /// As [`ready`](Self::ready), and a session that is being renewed counts: what is asked meanwhile waits for it.
-    fn usable(&self) -> Result<&ServerFacts, Misuse> {
+    pub(crate) fn usable(&self) -> Result<&ServerFacts, Misuse> {
         match &self.phase {
             Phase::Renewing(_) | Phase::Lost { .. } => self.phase.server().ok_or(Misuse::NotReady),
             _ => self.ready(),
@@ -487,6 +501,9 @@ impl Connection {
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);
         }
+        if let Some(task) = &state.task {
+            self.disarm(task.next_poll, Timer::Poll(call));
+        }
         if state.url_retry.as_ref().is_some_and(|retry| retry.is_paused()) {
             self.push_event(Event::UrlsRequiredEnded { call });
         }
@@ -508,6 +525,7 @@ impl Connection {
     pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
         match state.kind {
             CallKind::Ordinary | CallKind::Relist => {
+                self.leave_task(state, outcome.as_ref().err());
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.carrier_left(call);
             }
@@ -545,13 +563,19 @@ impl Connection {
             return self.time_out_probe(now, call, &state, error);
         }
         self.withdraw(&state, Some("the client's timeout passed"));
+        if self.can_outlast(now, &state) {
+            return self.outlast(now, call, state);
+        }
         self.end_call(call, &state, Err(error));
     }
 
     /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
-    fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
+    pub(crate) fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
         // A request that never left must not be mentioned, and `initialize` must never be cancelled.
         if !state.dispatched || state.kind.is_handshake() || !matches!(self.phase, Phase::Ready { .. }) {
+            return;
+        }
+        if state.task.as_ref().is_some_and(|task| task.is_being_created()) {
             return;
         }
         // Over modern exchanges it is the driver that tells: by closing the response.

@@ -7,6 +7,7 @@ use mcp_jsonrpc::{DecodeError, ErrorObject};
 use mcp_model::{ProtocolVersion, ServerFeature};
 
 use crate::suspended::SuspendedCall;
+use crate::tasks::TaskError;
 
 /// How a call ended when it did not end with a result.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub enum CallError {
     Rpc(ErrorObject),
     /// The server needs input, and the call was put away for it ([`CallOptions::suspend`](crate::CallOptions::suspend)).
     Suspended(Box<SuspendedCall>),
+    /// The call became a task, and that has no result.
+    Task(TaskError),
     /// No answer in time.
     Timeout {
         /// How long the call had been given in all, extensions by progress included.
@@ -73,7 +76,10 @@ impl CallError {
             Self::Cancelled { dispatched }
             | Self::Closed { dispatched }
             | Self::Timeout { dispatched, .. } => *dispatched,
-            Self::InvalidEnvelope(_) | Self::InvalidResult { .. } | Self::Oversized { .. } => true,
+            Self::InvalidEnvelope(_)
+            | Self::InvalidResult { .. }
+            | Self::Oversized { .. }
+            | Self::Task(_) => true,
             Self::InputRefused(_)
             | Self::Rpc(_)
             | Self::Suspended(_)
@@ -98,6 +104,7 @@ impl fmt::Display for CallError {
             Self::Oversized { bytes, name, limit } => {
                 write!(f, "the answer of {bytes} bytes exceeds the limit {name} of {limit}")
             }
+            Self::Task(error) => error.fmt(f),
             Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
             Self::Timeout { after, .. } => write!(f, "no answer within {} ms", after.as_millis()),
             Self::UnsupportedVersion { server, client } => {
@@ -113,6 +120,7 @@ impl std::error::Error for CallError {
         match self {
             Self::InvalidEnvelope(error) => Some(error),
             Self::InputRefused(error) | Self::Rpc(error) => Some(error),
+            Self::Task(error) => error.source(),
             _ => None,
         }
     }

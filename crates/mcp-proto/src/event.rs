@@ -9,6 +9,7 @@ use mcp_model::{LoggingMessageNotificationParams, ProgressNotificationParams, Su
 use crate::call::CallId;
 use crate::diagnostic::Diagnostic;
 use crate::error::CallError;
+use crate::tasks::TaskUpdate;
 use crate::urls_required::UrlsRequired;
 
 /// One thing that happened. Order is the order of arrival.
@@ -73,6 +74,13 @@ pub enum Event {
         request: ServerRequestId,
         /// Why.
         reason: EndReason,
+    },
+    /// A call became a task, or its task changed. The first one is told before anything else is asked about it.
+    Task {
+        /// The call.
+        call: CallId,
+        /// Where the task stands now.
+        update: Box<TaskUpdate>,
     },
     /// The server refused a call until URL elicitations have happened; the call is paused for them.
     UrlsRequired(UrlsRequired),

@@ -151,6 +151,9 @@ impl Connection {
     fn handle_response(&mut self, now: Instant, origin: Origin, response: Response<'_>) {
         let Some(call) = self.take_answered(origin, &response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
+        if state.task.is_some() {
+            return self.handle_task_result(now, call, state, response.result);
+        }
         let outcome = match state.kind {
             CallKind::Ordinary if self.phase.modern().is_some() => {
                 return self.handle_modern_result(now, call, state, response.result);
@@ -198,6 +201,9 @@ impl Connection {
             error.data = None;
         }
         let Some(state) = self.remove_call(call) else { return };
+        if state.task.as_ref().is_some_and(|task| !task.is_being_created()) {
+            return self.handle_task_error(now, call, state, error);
+        }
         let ended = match state.kind {
             CallKind::Initialize => self.renegotiate(now, call, error),
             CallKind::Probe => return self.handle_probe_refused(now, call, &state, error),
@@ -297,6 +303,8 @@ impl Connection {
                     self.push_event(Event::ElicitationComplete { elicitation_id });
                 }
             }
+            "notifications/tasks" | "notifications/tasks/status"
+                if self.config.tasks.is_some() && self.handle_task_notice(now, origin, method, params) => {}
             // What is handed on unread must at least be JSON: it may end up inside of other JSON.
             _ if params.is_some_and(|params| params.validate().is_err()) => {
                 let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
@@ -315,7 +323,8 @@ impl Connection {
         let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else {
             return;
         };
-        let call = self.wire.get(&token_id(&progress.progress_token)).copied();
+        let token = token_id(&progress.progress_token);
+        let call = self.wire.get(&token).copied().or_else(|| self.task_with_token(&token));
         let Some(call) = call else {
             return self.diagnose(DiagnosticKind::ProgressIgnored, "no call in flight asked for it");
         };

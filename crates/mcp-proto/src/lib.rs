@@ -54,6 +54,7 @@ mod renewal;
 mod roots;
 mod server_requests;
 mod suspended;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tool_headers;
@@ -77,6 +78,7 @@ pub use event::{Answer, EndReason, Event, InputRequest, ListKind, ServerRequest,
 pub use incoming::Origin;
 pub use phase::ServerFacts;
 pub use suspended::SuspendedCall;
+pub use tasks::{StoredTask, TaskConfig, TaskError, TaskOptions, TaskUpdate};
 pub use tool_headers::{ToolHeaders, ToolHeadersError};
 pub use transmit::{Head, Routing, Transmit, TransmitKind};
 pub use urls_required::UrlsRequired;

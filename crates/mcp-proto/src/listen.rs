@@ -43,6 +43,13 @@ pub(crate) struct Listening {
     pending: BTreeSet<String>,
 }
 
+impl Listening {
+    /// What the server granted, once it did.
+    pub(crate) const fn granted(&self) -> Option<&SubscriptionFilter> {
+        self.granted.as_ref()
+    }
+}
+
 impl Connection {
     /// Subscribes to changes. [`Event::Subscribed`] says what the server grants, from then on the events of the wanted
     /// kinds come; [`Event::CallEnded`] is the end of the subscription, with `Ok` where the server ended it on purpose.

@@ -140,6 +140,9 @@ impl Connection {
                 return self.pause(now, call, state, result);
             }
             Ok(ResultType::InputRequired) => invalid("input was asked for where the protocol has none"),
+            Ok(ResultType::Task) if self.takes_task(method) => {
+                return self.start_task(now, call, state, result);
+            }
             Ok(_) => invalid("the resultType is none that this client declared"),
             Err(_) => invalid("the result is no readable object"),
         };

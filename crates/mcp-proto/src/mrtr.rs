@@ -145,7 +145,7 @@ impl Connection {
     }
 
     /// One question, checked as if it had come by itself.
-    fn read_entry(&self, embedded: &Embedded) -> Result<Entry, CallError> {
+    pub(crate) fn read_entry(&self, embedded: &Embedded) -> Result<Entry, CallError> {
         let undeclared = || CallError::InvalidResult {
             reason: "the server asked for input that this client did not declare".to_owned(),
         };
@@ -216,6 +216,9 @@ impl Connection {
         key: String,
         answer: Result<RawJson, ErrorObject>,
     ) {
+        if self.calls.get(&call).is_some_and(|state| state.task.is_some()) {
+            return self.take_task_input(now, call, &key, answer);
+        }
         let Some(pause) = self.calls.get_mut(&call).and_then(|state| state.pause.as_mut()) else { return };
         pause.open.retain(|open| *open != request);
         match answer {
@@ -293,7 +296,7 @@ struct Item {
 }
 
 /// What one entry of `inputRequests` comes to.
-enum Entry {
+pub(crate) enum Entry {
     Answer(RawJson),
     Ask(InputRequest),
 }
@@ -301,9 +304,14 @@ enum Entry {
 impl InputRequest {
     /// How much of the peer's text it holds.
     pub(crate) fn bytes(&self) -> usize {
+        self.text().len()
+    }
+
+    /// Its params, as they came.
+    pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Elicit(request) => ElicitRequest::raw(request).get().len(),
-            Self::CreateMessage(params) => params.as_str().len(),
+            Self::Elicit(request) => ElicitRequest::raw(request).get(),
+            Self::CreateMessage(params) => params.as_str(),
         }
     }
 }

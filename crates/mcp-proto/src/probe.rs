@@ -109,6 +109,9 @@ impl Connection {
         if failure == ExchangeFailure::SessionLost {
             return self.handle_session_lost(now, call);
         }
+        if self.outlast_exchange(now, call, failure) {
+            return true;
+        }
         let Phase::Probing(handshake) = &self.phase else { return false };
         let (probed, reprobed) = (Probed::Failed(failure), handshake.reprobed);
         if !self.calls.get(&call).is_some_and(|state| state.kind == CallKind::Probe)

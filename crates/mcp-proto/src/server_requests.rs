@@ -16,6 +16,7 @@ use crate::connection::{Connection, Timer};
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::Misuse;
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
+use crate::tasks::RelatedTask;
 use crate::transmit::TransmitKind;
 
 /// The table of open questions, bounded.
@@ -35,6 +36,8 @@ pub(crate) struct ServerRequests {
 pub(crate) struct Open {
     asker: Asker,
     asked: Asked,
+    /// The task of ours that the request belongs to, which its answer has to name (2025-11-25).
+    related_task: Option<RelatedTask>,
     bytes: usize,
     deadline: Option<Instant>,
 }
@@ -299,7 +302,8 @@ impl Connection {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
         }
         self.server_requests.bytes += bytes;
-        self.server_requests.open.insert(id, Open { asker, asked, bytes, deadline });
+        let related_task = self.related_task(&asker, &input);
+        self.server_requests.open.insert(id, Open { asker, asked, related_task, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, route, input }));
         id
     }
@@ -364,7 +368,10 @@ impl Connection {
             })
         });
         match (&open.asker, answer) {
-            (Asker::Server(id), Ok(result)) => self.respond(id, &result),
+            (Asker::Server(id), Ok(result)) => match &open.related_task {
+                Some(task) => self.respond(id, &task.named_in(&result)),
+                None => self.respond(id, &result),
+            },
             (Asker::Server(id), Err(error)) => self.respond_error(id, &error),
             (Asker::Round { call, key }, answer) => {
                 self.take_input(now, request, *call, key.clone(), answer);

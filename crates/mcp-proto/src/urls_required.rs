@@ -139,6 +139,7 @@ impl Connection {
         let hard_deadline = state.hard_deadline.take();
         let Some(fresh) = self.calls.get_mut(&call) else { return Ok(()) };
         fresh.url_retry = Some(retry);
+        fresh.task = state.task.take().map(|task| task.created_by(&fresh.wire_id));
         fresh.hard_deadline = hard_deadline;
         let deadline = earliest(fresh.deadline, hard_deadline);
         self.set_deadline(call, state.started, deadline);

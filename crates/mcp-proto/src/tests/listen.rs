@@ -12,22 +12,22 @@ fn filter(value: &Value) -> SubscriptionFilter {
 }
 
 impl Session {
-    fn listen(&mut self, wanted: &Value) -> (CallId, Value) {
+    pub(super) fn listen(&mut self, wanted: &Value) -> (CallId, Value) {
         let call = self.core.listen(self.now, &filter(wanted), &CallOptions::default()).unwrap();
         (call, self.only_sent())
     }
 
-    fn acknowledge(&mut self, id: &Value, granted: &Value) {
+    pub(super) fn acknowledge(&mut self, id: &Value, granted: &Value) {
         self.notice("notifications/subscriptions/acknowledged", id, &json!({"notifications": granted}));
     }
 
-    fn notice(&mut self, method: &str, id: &Value, params: &Value) {
+    pub(super) fn notice(&mut self, method: &str, id: &Value, params: &Value) {
         let mut params = params.clone();
         params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
         self.peer_json(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    fn subscribed(&mut self, expected: CallId) -> SubscriptionFilter {
+    pub(super) fn subscribed(&mut self, expected: CallId) -> SubscriptionFilter {
         match self.only_event() {
             Event::Subscribed { call, granted } if call == expected => granted,
             other => panic!("not subscribed: {other:?}"),

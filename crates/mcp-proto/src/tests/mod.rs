@@ -21,6 +21,9 @@ mod refusals;
 mod renewal;
 mod secrets;
 mod server_requests;
+mod tasks;
+mod tasks_inputs;
+mod tasks_legacy;
 
 use std::time::{Duration, Instant};
 

@@ -57,7 +57,7 @@ impl Session {
         (call, request)
     }
 
-    fn questions(&mut self) -> Vec<ServerRequest> {
+    pub(super) fn questions(&mut self) -> Vec<ServerRequest> {
         let question = |event| match event {
             Event::ServerRequest(request) => request,
             other => panic!("no question: {other:?}"),
@@ -65,7 +65,7 @@ impl Session {
         self.events().into_iter().map(question).collect()
     }
 
-    fn give(&mut self, question: &ServerRequest, answer: Answer) {
+    pub(super) fn give(&mut self, question: &ServerRequest, answer: Answer) {
         self.core.answer(self.now, question.id, answer).unwrap();
         self.drain();
     }

@@ -1,0 +1,128 @@
+//! Which tools are called as tasks (2025-11-25).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use mcp_jsonrpc::{RawJson, RawRef};
+use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, methods};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Step, TaskCall};
+use crate::call::{CallId, CallOptions};
+use crate::connection::Connection;
+use crate::error::Misuse;
+
+/// Longer names of tools are not remembered: such a tool is called as a task only where the application says so.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// What the lists of tools said about tasks.
+#[derive(Debug)]
+pub(crate) struct TaskTools {
+    support: HashMap<String, TaskSupport>,
+    capacity: usize,
+}
+
+impl TaskTools {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { support: HashMap::new(), capacity }
+    }
+
+    /// Reads one page of `tools/list`.
+    fn learn(&mut self, page: RawRef<'_>) {
+        #[derive(Deserialize)]
+        struct Page<'a> {
+            #[serde(borrow)]
+            tools: Vec<&'a RawValue>,
+        }
+        #[derive(Deserialize)]
+        struct Listed<'a> {
+            #[serde(borrow)]
+            name: Cow<'a, str>,
+            #[serde(default)]
+            execution: Option<Execution>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Execution {
+            #[serde(default)]
+            task_support: Option<TaskSupport>,
+        }
+        let Ok(page) = page.parse::<Page<'_>>() else { return };
+        for tool in page.tools {
+            let Ok(tool) = serde_json::from_str::<Listed<'_>>(tool.get()) else { continue };
+            let support = tool.execution.and_then(|execution| execution.task_support);
+            let support = support.unwrap_or(TaskSupport::Forbidden);
+            if let Some(known) = self.support.get_mut(&*tool.name) {
+                *known = support;
+            } else if self.support.len() < self.capacity && tool.name.len() <= MAX_NAME_BYTES {
+                self.support.insert(tool.name.into_owned(), support);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Whether the server runs tool calls as tasks in the way of 2025-11-25, and the application wants that.
+    fn asks_for_tasks(&self) -> bool {
+        self.config.tasks.is_some()
+            && self.server().is_some_and(|server| {
+                server.protocol_version == ProtocolVersion::V2025_11_25
+                    && server.capabilities.declares(ServerFeature::TasksToolsCall)
+            })
+    }
+
+    /// The params that make this call a task, where it is to be one (2025-11-25).
+    pub(crate) fn asking_for_task(
+        &self,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<Option<RawJson>, Misuse> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        if method != methods::TOOLS_CALL || !self.asks_for_tasks() {
+            return Ok(None);
+        }
+        let Some(params) = params else { return Ok(None) };
+        let Ok(Named { name }) = params.parse::<Named>() else { return Ok(None) };
+        let as_task = match self.task_tools.support.get(&name) {
+            Some(TaskSupport::Required) => true,
+            Some(TaskSupport::Optional) | None => options.task.wanted,
+            Some(_) => false,
+        };
+        if !as_task {
+            return Ok(None);
+        }
+        let mut members: BTreeMap<String, Box<RawValue>> =
+            params.parse().map_err(|_| Misuse::ParamsNotAnObject)?;
+        let mut task = TaskMetadata::new();
+        task.ttl = options.task.keep_for.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        let task = serde_json::value::to_raw_value(&task).map_err(|_| Misuse::Unserializable)?;
+        members.entry("task".to_owned()).or_insert(task);
+        RawJson::from_serialize(&members).map(Some).map_err(|_| Misuse::Unserializable)
+    }
+
+    /// Marks a call whose answer has to do with tasks before anybody else looks at it (2025-11-25).
+    pub(crate) fn mark_task(&mut self, call: CallId, method: &str, asks: bool, options: &CallOptions) {
+        let step = match method {
+            methods::TOOLS_CALL if asks => Step::Creating,
+            methods::TOOLS_LIST if self.asks_for_tasks() => Step::Listing,
+            _ => return,
+        };
+        if let Some(state) = self.calls.get_mut(&call) {
+            let mut task = TaskCall::new(step, options);
+            if step == Step::Creating && options.progress {
+                task.progress_token = Some(state.wire_id.clone());
+            }
+            state.task = Some(Box::new(task));
+        }
+    }
+
+    /// A list of tools arrived.
+    pub(super) fn learn_task_tools(&mut self, page: RawRef<'_>) {
+        self.task_tools.learn(page);
+    }
+}

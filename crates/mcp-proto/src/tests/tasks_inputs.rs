@@ -1,0 +1,178 @@
+//! What a modern task asks in the middle, and what it is answered.
+
+use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{ErrorCode, ErrorObject};
+use serde_json::json;
+
+use super::Session;
+use super::modern::{on_channel, on_exchanges};
+use super::tasks::{accept, created, done, form, task, wants, with_tasks};
+use crate::era::ExchangeFailure;
+use crate::{Answer, CallError, Config, EndReason, Event, TaskError};
+
+/// protocol:TX-04, protocol:M-16
+#[test]
+fn questions_are_asked_once_and_answered_once() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let call = session.task_call();
+    let poll = session.poll_after(2000);
+    let requests = json!({"a": form(), "b": form()});
+    session.answer(&poll["id"], &wants(&requests));
+    let mut events = session.events();
+    assert!(matches!(events.remove(0), Event::Task { .. }));
+    let mut questions: Vec<_> = events
+        .into_iter()
+        .map(|event| match event {
+            Event::ServerRequest(request) => request,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(questions.len(), 2);
+    assert!(questions.iter().all(|question| question.related_call == Some(call)));
+    let second = questions.remove(1);
+    session.give(&second, accept());
+    assert!(session.sent().is_empty(), "one is still open");
+    // It is asked for again meanwhile, and shows the same questions.
+    let poll = session.poll_after(2000);
+    session.give(&questions[0], accept());
+    session.answer(&poll["id"], &wants(&requests));
+    assert!(session.events().is_empty(), "nobody is asked twice");
+    let update = session.only_sent();
+    assert_eq!(update["method"], "tasks/update");
+    let answer = json!({"action": "accept", "content": {"n": 1}});
+    assert_eq!(update["params"]["taskId"], "t-1");
+    assert_eq!(update["params"]["inputResponses"], json!({"a": answer, "b": answer}));
+    session.answer(&update["id"], &json!({"resultType": "complete"}));
+    // The server has not got round to them yet.
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&requests));
+    assert!(session.events().is_empty() && session.sent().is_empty());
+    assert_eq!(session.core.stored_task(call).unwrap().answered.len(), 2);
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &done());
+    assert_eq!(session.events().len(), 2);
+    session.assert_idle();
+}
+
+/// protocol:TX-04: an answer given while nothing is under way leaves at once.
+#[test]
+fn the_last_answer_is_sent_at_once_and_the_roots_need_nobody() {
+    let config = Config { roots: Some(vec![mcp_model::Root::new("file:///a")]), ..with_tasks(on_channel()) };
+    let mut session = Session::modern(config);
+    session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"r": {"method": "roots/list"}})));
+    let update = session.only_sent();
+    assert_eq!(update["params"]["inputResponses"]["r"]["roots"][0]["uri"], "file:///a");
+    session.answer(&update["id"], &json!({}));
+    session.events();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"q": form()})));
+    let question = session.questions().remove(0);
+    session.give(&question, Answer::Elicit(ElicitResult::decline()));
+    let update = session.only_sent();
+    assert_eq!(update["params"]["inputResponses"], json!({"q": {"action": "decline"}}));
+}
+
+/// protocol:TX-04, protocol:M-07
+#[test]
+fn what_was_not_declared_is_not_asked_and_a_refusal_ends_the_wait() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let call = session.task_call();
+    let poll = session.poll_after(2000);
+    let requests =
+        json!({"a": form(), "b": {"method": "sampling/createMessage", "params": {"messages": []}}});
+    session.answer(&poll["id"], &wants(&requests));
+    let mut events = session.events();
+    assert!(matches!(
+        events.pop(),
+        Some(Event::CallEnded { outcome: Err(CallError::InvalidResult { .. }), .. })
+    ));
+    assert_eq!(events.len(), 1, "nobody was asked");
+    assert!(!session.core.is_open(call));
+    session.assert_idle();
+
+    let call = session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"a": form(), "b": form()})));
+    let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
+    session.give(&question, Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no dialog")));
+    let events = session.events();
+    let withdrawn =
+        |event: &Event| matches!(event, Event::ServerRequestEnded { reason: EndReason::CallEnded, .. });
+    assert_eq!(events.iter().filter(|event| withdrawn(event)).count(), 1);
+    let refused = |event: &Event| matches!(event, Event::CallEnded { call: ended, outcome: Err(CallError::InputRefused(_)) } if *ended == call);
+    assert!(events.iter().any(refused));
+    assert!(session.sent().is_empty(), "the task goes on");
+    session.assert_idle();
+}
+
+#[test]
+fn a_question_that_the_server_no_longer_asks_is_withdrawn() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"a": form()})));
+    session.events();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &task("working", &json!({})));
+    let withdrawn = session.events();
+    assert!(
+        withdrawn
+            .iter()
+            .any(|event| { matches!(event, Event::ServerRequestEnded { reason: EndReason::Withdrawn, .. }) })
+    );
+    assert_eq!(session.core.open_server_requests(), 0);
+}
+
+#[test]
+fn a_task_has_a_limited_number_of_questions() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let call = session.task_call();
+    for round in 0..3 {
+        let poll = session.poll_after(2000);
+        session.answer(&poll["id"], &wants(&json!({round.to_string(): form()})));
+        let question = session.events().into_iter().find_map(|event| match event {
+            Event::ServerRequest(request) => Some(request),
+            _ => None,
+        });
+        session.give(&question.unwrap(), accept());
+        let update = session.only_sent();
+        session.answer(&update["id"], &json!({}));
+    }
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"one more": form()})));
+    assert!(matches!(session.task_error(call), TaskError::TooManyInputs { limit: 3 }));
+    session.assert_idle();
+
+    let call = session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"k".repeat(1025): form()})));
+    assert!(matches!(session.events().pop(), Some(Event::CallEnded { call: ended, .. }) if ended == call));
+}
+
+/// protocol:TX-04: an answer that nobody confirmed is sent again where the server still asks, with no one asked twice.
+#[test]
+fn an_unconfirmed_answer_is_sent_again_only_while_the_server_still_asks() {
+    for still_asked in [true, false] {
+        let mut session = Session::modern(with_tasks(on_exchanges()));
+        let call = session.task_call();
+        let poll = session.poll_after(2000);
+        session.answer(&poll["id"], &wants(&json!({"a": form()})));
+        let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
+        session.give(&question, accept());
+        let update = session.only_sent();
+        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+        let poll = session.poll_after(4000);
+        session.answer(&poll["id"], &if still_asked { wants(&json!({"a": form()})) } else { created() });
+        let again = session.sent();
+        if still_asked {
+            assert_eq!(again[0]["params"]["inputResponses"], update["params"]["inputResponses"]);
+            session.answer(&again[0]["id"], &json!({}));
+            let poll = session.poll_after(2000);
+            session.answer(&poll["id"], &wants(&json!({"a": form()})));
+        }
+        assert!(session.sent().is_empty());
+        assert!(session.events().iter().all(|event| !matches!(event, Event::ServerRequest(_))));
+    }
+}
