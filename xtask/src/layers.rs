@@ -98,7 +98,7 @@ const RULES: &[Rule] = &[
             "mcp-sse",
             "mcp-transport",
         ],
-        others: Some(&["bytes", "jsonschema", "serde", "serde_json", "tokio", "tracing"]),
+        others: Some(&["bytes", "jsonschema", "serde", "serde_json", "sha2", "tokio", "tracing"]),
     },
     Rule {
         name: "mcp-inbox-sqlite",

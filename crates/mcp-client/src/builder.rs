@@ -28,7 +28,8 @@ const BYTE_STREAM: &str = "a byte stream";
 /// Sets up a [`Client`]. Made by [`Client::builder`].
 ///
 /// What is not set here is not offered to the server: without a handler no elicitation capability is declared,
-/// without roots none.
+/// without roots none. A clone sets up a further client the same way.
+#[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
     config: Config,
@@ -126,6 +127,22 @@ impl ClientBuilder {
     pub fn on_event(mut self, listener: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self
+    }
+
+    /// Calls `listener` with each event before the application's own listener.
+    pub(crate) fn first_on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
+        let next = self.on_event.take();
+        self.on_event(move |event| {
+            listener(&event);
+            if let Some(next) = &next {
+                next(event);
+            }
+        })
+    }
+
+    /// The roots that are offered.
+    pub(crate) fn offered_roots(&self) -> Option<&[Root]> {
+        self.config.roots.as_deref()
     }
 
     /// Offers these roots to the server. They can be replaced later with [`Client::set_roots`].

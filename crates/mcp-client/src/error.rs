@@ -1,6 +1,7 @@
 //! The one error of the facade: opaque, with a kind to branch on and typed facts to read.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
@@ -14,22 +15,29 @@ const MAX_SHOWN_MESSAGE: usize = 512;
 ///
 /// `Display` is one line. What it shows of the server's own words is cut and its control characters are escaped;
 /// header values, environment values and session ids never get in.
+#[derive(Clone)]
 pub struct Error {
     inner: Box<Inner>,
 }
 
+#[derive(Clone)]
 struct Inner {
     cause: Cause,
     outcome_unknown: bool,
 }
 
+#[derive(Clone)]
 enum Cause {
     Call(CallError),
+    /// The application did not say where the server is.
+    Connector(Arc<dyn std::error::Error + Send + Sync>),
     /// The connection ended, and the transport knows why.
     Ended(mcp_transport::Error),
     Limit(Limit),
     Misuse(Misuse),
     Misused(String),
+    /// A server of a host that is not connected.
+    NotConnected(String),
     Result {
         method: String,
         source: mcp_jsonrpc::ParseError,
@@ -109,7 +117,8 @@ impl Error {
                 CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
                 _ => ErrorKind::PeerMisbehaved,
             },
-            Cause::Ended(_) => ErrorKind::Closed,
+            Cause::Connector(_) => ErrorKind::Transport,
+            Cause::Ended(_) | Cause::NotConnected(_) => ErrorKind::Closed,
             Cause::Limit(_) => ErrorKind::LimitExceeded,
             Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
             Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
@@ -239,6 +248,23 @@ impl Error {
         Self::new(Cause::Misused(message.into()), false)
     }
 
+    /// Something that is no call took too long.
+    pub(crate) fn timed_out(after: Duration) -> Self {
+        Self::call(CallError::Timeout { after, dispatched: false })
+    }
+
+    pub(crate) fn not_connected(message: String) -> Self {
+        Self::new(Cause::NotConnected(message), false)
+    }
+
+    /// What the application's own code said instead of where the server is.
+    pub(crate) fn no_endpoint(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) => Self::new(Cause::Connector(Arc::from(error)), false),
+        }
+    }
+
     pub(crate) fn unreadable_result(method: &str, source: mcp_jsonrpc::ParseError) -> Self {
         // The server did answer, so the call was carried out; only what it said cannot be read.
         Self::new(Cause::Result { method: method.to_owned(), source }, false)
@@ -262,7 +288,8 @@ impl fmt::Display for Error {
             Cause::Call(error) => error.fmt(f),
             Cause::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
             Cause::Misuse(error) => error.fmt(f),
-            Cause::Misused(message) => f.write_str(message),
+            Cause::Connector(_) => f.write_str("the application could not say where the server is"),
+            Cause::Misused(message) | Cause::NotConnected(message) => f.write_str(message),
             Cause::Result { method, .. } => {
                 write!(f, "the result of {method} does not have the shape of the protocol")
             }
@@ -292,9 +319,10 @@ impl std::error::Error for Error {
             // Its code and message are in `Display` already.
             Cause::Call(CallError::Rpc(_)) => None,
             Cause::Call(error) => error.source(),
+            Cause::Connector(error) => Some(&**error),
             Cause::Result { source, .. } => Some(source),
             Cause::Transport(error) | Cause::Ended(error) => error.source(),
-            Cause::Limit(_) | Cause::Misuse(_) | Cause::Misused(_) => None,
+            Cause::Limit(_) | Cause::Misuse(_) | Cause::Misused(_) | Cause::NotConnected(_) => None,
         }
     }
 }

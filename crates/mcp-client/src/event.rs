@@ -4,7 +4,7 @@ use mcp_model::LoggingMessageNotificationParams;
 use mcp_proto::{Diagnostic, ListKind};
 
 use crate::desk::ElicitationEvent;
-use crate::event_queue::Listener;
+use crate::event_queue::{Listener, Queued};
 
 /// One thing that happened on a connection.
 #[derive(Clone, Debug)]
@@ -50,9 +50,8 @@ pub enum ClientEvent {
     },
 }
 
-impl ClientEvent {
-    /// About how much memory it takes.
-    pub(crate) fn bytes(&self) -> usize {
+impl Queued for ClientEvent {
+    fn bytes(&self) -> usize {
         let text = match self {
             Self::Diagnostic(diagnostic) => diagnostic.message.len(),
             Self::ElicitationComplete { elicitation_id } => elicitation_id.len(),
@@ -73,6 +72,14 @@ impl ClientEvent {
             | Self::SubscriptionRestored => 0,
         };
         size_of::<Self>() + text
+    }
+
+    fn is_last(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
+    fn missed(events: u64) -> Self {
+        Self::Missed { events }
     }
 }
 

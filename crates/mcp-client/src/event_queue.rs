@@ -1,4 +1,4 @@
-//! The events of one connection, kept for listeners that are slower than it, up to a number and a size.
+//! Events, kept for listeners that are slower than what happens, up to a number and a size.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -8,17 +8,29 @@ use tokio::sync::Notify;
 
 use crate::event::ClientEvent;
 
+/// What an event must tell about itself to be kept.
+pub(crate) trait Queued: Clone {
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize;
+
+    /// Whether nothing follows it.
+    fn is_last(&self) -> bool;
+
+    /// What tells a listener that it missed so many.
+    fn missed(events: u64) -> Self;
+}
+
 /// Shared by the connection, which puts events in, and its listeners.
-pub(crate) struct EventQueue {
-    state: Mutex<State>,
+pub(crate) struct EventQueue<E = ClientEvent> {
+    state: Mutex<State<E>>,
     changed: Notify,
 }
 
-struct State {
+struct State<E> {
     /// Those that not every listener has seen, with their size.
-    events: VecDeque<(ClientEvent, usize)>,
+    events: VecDeque<(E, usize)>,
     bytes: usize,
-    /// The number of the first of them; events are counted from the beginning of the connection.
+    /// The number of the first of them; events are counted from the beginning.
     first: u64,
     /// The number of the event that each listener sees next.
     listeners: HashMap<u64, u64>,
@@ -29,13 +41,13 @@ struct State {
 }
 
 /// What is there for a listener.
-enum Taken {
-    Event(ClientEvent),
+enum Taken<E> {
+    Event(E),
     Nothing,
     End,
 }
 
-impl EventQueue {
+impl<E: Queued> EventQueue<E> {
     pub(crate) fn new(max_events: usize, max_bytes: usize) -> Arc<Self> {
         let state = State {
             events: VecDeque::new(),
@@ -51,12 +63,12 @@ impl EventQueue {
     }
 
     /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection.
-    pub(crate) fn push(&self, event: ClientEvent) {
+    pub(crate) fn push(&self, event: E) {
         let mut state = self.lock();
         if state.ended {
             return;
         }
-        state.ended = matches!(event, ClientEvent::Closed);
+        state.ended = event.is_last();
         if state.listeners.is_empty() {
             state.first += 1;
             return;
@@ -80,7 +92,7 @@ impl EventQueue {
         self.changed.notify_waiters();
     }
 
-    pub(crate) fn listen(self: &Arc<Self>) -> Listener {
+    pub(crate) fn listen(self: &Arc<Self>) -> Listener<E> {
         let mut state = self.lock();
         let id = state.next_listener;
         state.next_listener += 1;
@@ -90,17 +102,17 @@ impl EventQueue {
         Listener { queue: Arc::clone(self), id }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl<E: Queued> State<E> {
     fn end(&self) -> u64 {
         self.first.saturating_add(u64::try_from(self.events.len()).unwrap_or(u64::MAX))
     }
 
-    fn pop(&mut self) -> Option<ClientEvent> {
+    fn pop(&mut self) -> Option<E> {
         let (event, bytes) = self.events.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes);
         self.first += 1;
@@ -113,14 +125,14 @@ impl State {
         while self.first < needed && self.pop().is_some() {}
     }
 
-    fn take(&mut self, listener: u64) -> Taken {
+    fn take(&mut self, listener: u64) -> Taken<E> {
         let (first, end) = (self.first, self.end());
         // Invariant: a listener is in the table as long as its handle lives.
         let Some(next) = self.listeners.get_mut(&listener) else { return Taken::End };
         if *next < first {
             let events = first - *next;
             *next = first;
-            return Taken::Event(ClientEvent::Missed { events });
+            return Taken::Event(E::missed(events));
         }
         if *next == end {
             return if self.ended { Taken::End } else { Taken::Nothing };
@@ -137,13 +149,13 @@ impl State {
 }
 
 /// One listener's place.
-pub(crate) struct Listener {
-    queue: Arc<EventQueue>,
+pub(crate) struct Listener<E: Queued = ClientEvent> {
+    queue: Arc<EventQueue<E>>,
     id: u64,
 }
 
-impl Listener {
-    pub(crate) async fn next(&mut self) -> Option<ClientEvent> {
+impl<E: Queued> Listener<E> {
+    pub(crate) async fn next(&mut self) -> Option<E> {
         loop {
             // Made before looking: it is notified of every later change.
             let changed = self.queue.changed.notified();
@@ -157,7 +169,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl<E: Queued> Drop for Listener<E> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.listeners.remove(&self.id);
@@ -165,7 +177,7 @@ impl Drop for Listener {
     }
 }
 
-impl fmt::Debug for Listener {
+impl<E: Queued> fmt::Debug for Listener<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener").finish_non_exhaustive()
     }

@@ -8,6 +8,6 @@ mod hostile;
 mod http;
 mod lifecycle;
 mod lists;
-mod peer;
+pub(crate) mod peer;
 mod questions;
 mod runtimes;

@@ -1,8 +1,43 @@
-//! Many servers at once.
+//! Many servers at once: named connections, what is wanted of them over reconnections, and the `mcpServers` configuration.
+//!
+//! A [`Host`] holds connections by name and adds no protocol of its own: each of them is a [`Client`](crate::Client). What it
+//! adds is the life around them, the rule by which tools of several servers get names of their own ([`ToolNames`]), and one
+//! stream of events.
+//!
+//! # The life of a connection
+//!
+//! ```text
+//!                 connect, reconnect                 done
+//! Disconnected ───────────────────────> Connecting ────────> Connected
+//!      ^   ^                             │    │  ^            │     │
+//!      │   └── given up, disconnect ─────┘    │  │ reconnect  │     │ the server ended it
+//!      │                              failed  v  │            │     │
+//!      │                                    Failed <──────────┼─────┘
+//!      └────────── closed ────────── Closing <── disconnect ──┘
+//! ```
+//!
+//! Each attempt to connect has a [`Generation`] that no other one has. Events, answers and outcomes belong to a generation;
+//! what comes late from an old one changes nothing about a newer one.
 
+mod attempt;
+mod builder;
+mod closing;
 mod config;
+mod connector;
+mod desired;
+mod event;
+mod handle;
+mod lists;
+mod registry;
+mod tool_names;
 
+pub use builder::{HostBuilder, HostLimits};
 pub use config::{
     ConfigError, ConfigLimits, ConfigShape, EntryError, EntryProblem, EntryTransport, HttpEntry, HttpFlavour,
     ServerEntry, ServersConfig, StdioEntry,
 };
+pub use connector::Connector;
+pub use event::{Desired, Generation, HostEvent, HostEvents, ServerState};
+pub use handle::{Host, ServerStatus};
+pub use lists::ServerList;
+pub use tool_names::{NamedTool, ToolNames, ToolTable};

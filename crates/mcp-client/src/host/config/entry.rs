@@ -12,6 +12,7 @@ use super::names;
 use super::read::pointer;
 use super::template::{self, Fault, Piece};
 use crate::endpoint::Endpoint;
+use crate::host::connector::Connector;
 
 /// A server as the configuration describes it. It is data: nothing has been started or reached.
 ///
@@ -209,6 +210,18 @@ impl ServerEntry {
         match &self.transport {
             EntryTransport::Http(_) => self.http_server().map(Endpoint::Http),
             EntryTransport::Stdio(_) => self.stdio_server().map(Endpoint::Stdio),
+        }
+    }
+
+    /// How a [`Host`](crate::host::Host) reaches it, as often as it connects.
+    ///
+    /// # Errors
+    ///
+    /// As [`endpoint`](Self::endpoint).
+    pub fn connector(&self) -> Result<Connector, EntryError> {
+        match &self.transport {
+            EntryTransport::Http(_) => self.http_server().map(Connector::from),
+            EntryTransport::Stdio(_) => self.stdio_server().map(Connector::from),
         }
     }
 

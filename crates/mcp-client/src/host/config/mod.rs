@@ -24,6 +24,8 @@ pub use error::{ConfigError, EntryError, EntryProblem};
 use members::Members;
 use read::pointer;
 
+pub(super) use read::is_name;
+
 /// What a configuration may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

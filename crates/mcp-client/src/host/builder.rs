@@ -1,0 +1,70 @@
+//! How a host is set up.
+
+use std::time::Duration;
+
+use super::handle::Host;
+use crate::builder::ClientBuilder;
+
+/// Sets up a [`Host`]. Made by [`Host::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until it builds"]
+pub struct HostBuilder {
+    pub(super) template: ClientBuilder,
+    pub(super) limits: HostLimits,
+}
+
+/// What a host may hold at once, and how long it waits.
+///
+/// Limits on one connection are those of its [`ClientBuilder`] and its transport.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HostLimits {
+    /// Servers, connected or not. Default 64: each one may be a process. A further one is refused with
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded).
+    pub max_servers: usize,
+    /// How long closing one connection may take. Default 15 s: what the transports take at most by default (10 s), and some
+    /// more. After it the connection counts as closed, [`Timeout`](crate::ErrorKind::Timeout) is the outcome, and what is
+    /// left of it is ended in the background.
+    pub close_timeout: Duration,
+    /// How long one server may take for a list with all its pages. Default 60 s. After it that server's list fails with
+    /// [`Timeout`](crate::ErrorKind::Timeout); the lists of the others do not wait for it longer.
+    pub list_timeout: Duration,
+    /// The bytes of one server's list. Default 8 MiB, so that 64 servers stay below 512 MiB. The page that exceeds it is
+    /// the last, and a diagnostic says so.
+    pub max_list_bytes: usize,
+    /// How many events wait for a slow listener before it loses the oldest. Default 4,096.
+    pub event_capacity: usize,
+    /// How many bytes of events wait for a slow listener before it loses the oldest. Default 16 MiB. The newest event is kept
+    /// whatever its size.
+    pub event_capacity_bytes: usize,
+}
+
+impl Default for HostLimits {
+    fn default() -> Self {
+        Self {
+            max_servers: 64,
+            close_timeout: Duration::from_secs(15),
+            list_timeout: Duration::from_secs(60),
+            max_list_bytes: 8 << 20,
+            event_capacity: 4096,
+            event_capacity_bytes: 16 << 20,
+        }
+    }
+}
+
+impl HostBuilder {
+    pub(super) fn new(template: ClientBuilder) -> Self {
+        Self { template, limits: HostLimits::default() }
+    }
+
+    /// Replaces the limits.
+    pub fn limits(mut self, limits: HostLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The host, without servers yet.
+    pub fn build(self) -> Host {
+        Host::build(self)
+    }
+}

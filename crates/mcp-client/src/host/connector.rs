@@ -1,0 +1,82 @@
+//! Where a server is and how its client is set up, as often as it is connected to.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use mcp_transport::http::HttpServer;
+use mcp_transport::stdio::StdioServer;
+
+use crate::builder::ClientBuilder;
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Dialling = Pin<Box<dyn Future<Output = Result<Endpoint, BoxError>> + Send>>;
+
+/// How a [`Host`](crate::host::Host) reaches a server, each time that it connects to it.
+///
+/// A [`StdioServer`] and an [`HttpServer`] are one by themselves. [`new`](Self::new) takes a function, for what differs from
+/// one connection to the next: fresh credentials, another address.
+#[derive(Clone)]
+pub struct Connector {
+    dial: Arc<dyn Fn() -> Dialling + Send + Sync>,
+    configure: Vec<Arc<dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync>>,
+}
+
+impl Connector {
+    /// Asks `dial` for the endpoint of each connection. Its error becomes the source of an error of kind
+    /// [`Transport`](crate::ErrorKind::Transport); an [`Error`](crate::Error) is passed on as it is.
+    pub fn new<F, R, E>(dial: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<E, BoxError>> + Send + 'static,
+        E: Into<Endpoint>,
+    {
+        let dial = move || -> Dialling {
+            let dialling = dial();
+            Box::pin(async move { dialling.await.map(Into::into) })
+        };
+        Self { dial: Arc::new(dial), configure: Vec::new() }
+    }
+
+    /// Sets up the client of this server further than the host sets up each: a protocol era, other deadlines, a handler of
+    /// its own. Roots given here are replaced by the host's.
+    #[must_use]
+    pub fn configure(
+        mut self,
+        configure: impl Fn(ClientBuilder) -> ClientBuilder + Send + Sync + 'static,
+    ) -> Self {
+        self.configure.push(Arc::new(configure));
+        self
+    }
+
+    pub(super) fn configured(&self, builder: ClientBuilder) -> ClientBuilder {
+        self.configure.iter().fold(builder, |builder, configure| configure(builder))
+    }
+
+    pub(super) async fn connect(&self, builder: ClientBuilder) -> Result<Client, Error> {
+        let endpoint = (self.dial)().await.map_err(Error::no_endpoint)?;
+        builder.connect(endpoint).await
+    }
+}
+
+impl From<StdioServer> for Connector {
+    fn from(server: StdioServer) -> Self {
+        Self::new(move || std::future::ready(Ok(server.clone())))
+    }
+}
+
+impl From<HttpServer> for Connector {
+    fn from(server: HttpServer) -> Self {
+        Self::new(move || std::future::ready(Ok(server.clone())))
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("configured", &self.configure.len()).finish_non_exhaustive()
+    }
+}

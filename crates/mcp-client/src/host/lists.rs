@@ -1,0 +1,101 @@
+//! The lists of every connected server, fetched at the same time.
+
+use std::sync::Arc;
+
+use mcp_model::{
+    ListPromptsRequestParams, ListResourceTemplatesRequestParams, ListResourcesRequestParams,
+    ListToolsRequestParams, Paginated, Prompt, Resource, ResourceTemplate, ServerFeature, Tool, WithMeta,
+};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::event::Generation;
+use super::handle::Host;
+use super::registry::Phase;
+use crate::client::Client;
+use crate::error::Error;
+use crate::requests::{List, ListedItem};
+
+/// The list of one server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerList<T> {
+    /// The name of the server.
+    pub server: Arc<str>,
+    /// The connection that it came over.
+    pub generation: Generation,
+    /// Its items, or why there are none. An error is not an empty list.
+    pub items: Result<Vec<T>, Error>,
+}
+
+impl Host {
+    /// The tools of every connected server that has any to offer, all pages, in the order of the servers' names. The servers
+    /// are asked at the same time, and one that fails or hangs spoils no other.
+    ///
+    /// [`HostLimits`](super::HostLimits) bounds each list in time and size.
+    pub async fn list_tools(&self) -> Vec<ServerList<Tool>> {
+        self.lists::<ListToolsRequestParams, _>(ServerFeature::Tools, |client| client.list_tools()).await
+    }
+
+    /// The prompts, as [`list_tools`](Self::list_tools).
+    pub async fn list_prompts(&self) -> Vec<ServerList<Prompt>> {
+        self.lists::<ListPromptsRequestParams, _>(ServerFeature::Prompts, |client| client.list_prompts())
+            .await
+    }
+
+    /// The resources, as [`list_tools`](Self::list_tools).
+    pub async fn list_resources(&self) -> Vec<ServerList<Resource>> {
+        self.lists::<ListResourcesRequestParams, _>(ServerFeature::Resources, |client| {
+            client.list_resources()
+        })
+        .await
+    }
+
+    /// The resource templates, as [`list_tools`](Self::list_tools).
+    pub async fn list_resource_templates(&self) -> Vec<ServerList<ResourceTemplate>> {
+        self.lists::<ListResourceTemplatesRequestParams, _>(ServerFeature::Resources, |client| {
+            client.list_resource_templates()
+        })
+        .await
+    }
+
+    async fn lists<R, T>(&self, feature: ServerFeature, list: fn(&Client) -> List<R>) -> Vec<ServerList<T>>
+    where
+        R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
+        R::Result: ListedItem<Item = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let limits = &self.registry().limits;
+        let (limit, max_bytes) = (limits.list_timeout, limits.max_list_bytes);
+        let mut asked = JoinSet::new();
+        for (server, generation, client) in self.connections() {
+            if !client.server().capabilities.declares(feature) {
+                continue;
+            }
+            let list = list(&client).max_bytes(max_bytes);
+            asked.spawn(async move {
+                let items = tokio::time::timeout(limit, list.all()).await;
+                let items = items.unwrap_or_else(|_| Err(Error::timed_out(limit)));
+                ServerList { server, generation, items }
+            });
+        }
+        // Dropping the future drops the set, which ends its tasks and cancels their calls.
+        let mut lists: Vec<ServerList<T>> = Vec::new();
+        while let Some(list) = asked.join_next().await {
+            lists.extend(list.ok());
+        }
+        lists.sort_by(|a, b| a.server.cmp(&b.server));
+        lists
+    }
+
+    fn connections(&self) -> Vec<(Arc<str>, Generation, Client)> {
+        let state = self.registry().lock();
+        let connected = state.servers.iter().filter_map(|(name, server)| match &server.phase {
+            Phase::Connected(connected) => {
+                Some((Arc::clone(name), server.generation?, connected.client.clone()))
+            }
+            _ => None,
+        });
+        connected.collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! What a host remembers, behind its one lock.
+//!
+//! Nothing of a client is called or dropped while the lock is held: ending a connection tells the host so, which locks. So a
+//! change of phase gives the old one back, to be dropped when the lock is free.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use mcp_model::{LoggingLevel, Root, SubscriptionFilter};
+use mcp_transport::Untrusted;
+use tokio::runtime::Handle;
+
+use super::attempt::Attempt;
+use super::builder::{HostBuilder, HostLimits};
+use super::closing::Closing;
+use super::connector::Connector;
+use super::desired::Standing;
+use super::event::{Generation, HostEvent, ServerState};
+use crate::builder::ClientBuilder;
+use crate::client::Client;
+use crate::error::Error;
+use crate::event::ClientEvent;
+use crate::event_queue::EventQueue;
+
+/// How much of a name an error shows, in bytes.
+const MAX_SHOWN_NAME: usize = 64;
+
+/// What all handles of a host share. Tasks hold it weakly, so that a host that was dropped ends.
+pub(super) struct Registry {
+    template: ClientBuilder,
+    pub(super) limits: HostLimits,
+    state: Mutex<State>,
+    pub(super) events: Arc<EventQueue<HostEvent>>,
+}
+
+pub(super) struct State {
+    pub(super) servers: BTreeMap<Arc<str>, Server>,
+    /// `None`: none are offered.
+    pub(super) roots: Option<Vec<Root>>,
+    /// Counts the changes of the roots.
+    pub(super) roots_revision: u64,
+    pub(super) closed: bool,
+    last_generation: u64,
+}
+
+/// One server.
+pub(super) struct Server {
+    pub(super) connector: Connector,
+    pub(super) phase: Phase,
+    /// The newest attempt to connect.
+    pub(super) generation: Option<Generation>,
+    pub(super) last_error: Option<Error>,
+    pub(super) logging_level: Option<LoggingLevel>,
+    pub(super) subscription: Option<SubscriptionFilter>,
+    /// Held while something desired is asked for: of two requests the later one counts.
+    pub(super) asking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A state with what belongs to it.
+pub(super) enum Phase {
+    Closing(Arc<Closing>),
+    Connected(Box<Connected>),
+    Connecting(Arc<Attempt>),
+    Disconnected,
+    Failed,
+}
+
+pub(super) struct Connected {
+    pub(super) client: Client,
+    /// Where it was connected, to close it there.
+    pub(super) runtime: Handle,
+    pub(super) standing: Option<Standing>,
+}
+
+impl Phase {
+    pub(super) fn state(&self) -> ServerState {
+        match self {
+            Self::Closing(_) => ServerState::Closing,
+            Self::Connected(_) => ServerState::Connected,
+            Self::Connecting(_) => ServerState::Connecting,
+            Self::Disconnected => ServerState::Disconnected,
+            Self::Failed => ServerState::Failed,
+        }
+    }
+
+    /// Ends what is left of a phase that was left early. Not under the lock: where the runtime is ending, this drops the task.
+    pub(super) fn retire(self) {
+        if let Self::Connecting(attempt) = self {
+            attempt.abort();
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn new(connector: Connector) -> Self {
+        Self {
+            connector,
+            phase: Phase::Disconnected,
+            generation: None,
+            last_error: None,
+            logging_level: None,
+            subscription: None,
+            asking: Arc::default(),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn next_generation(&mut self) -> Generation {
+        self.last_generation += 1;
+        Generation(self.last_generation)
+    }
+
+    /// The server, while this is its newest attempt.
+    pub(super) fn current(&mut self, name: &str, generation: Generation) -> Option<&mut Server> {
+        self.servers.get_mut(name).filter(|server| server.generation == Some(generation))
+    }
+
+    /// The connection of this generation, while it stands.
+    pub(super) fn connected(&mut self, name: &str, generation: Generation) -> Option<&mut Connected> {
+        match &mut self.current(name, generation)?.phase {
+            Phase::Connected(connected) => Some(connected),
+            _ => None,
+        }
+    }
+}
+
+impl Registry {
+    pub(super) fn new(builder: HostBuilder) -> Self {
+        let HostBuilder { template, limits } = builder;
+        let roots = template.offered_roots().map(<[Root]>::to_vec);
+        let events = EventQueue::new(limits.event_capacity, limits.event_capacity_bytes);
+        let state =
+            State { servers: BTreeMap::new(), roots, roots_revision: 0, closed: false, last_generation: 0 };
+        Self { template, limits, state: Mutex::new(state), events }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // What is changed under it is changed in single steps, so that it is whole even after a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves a server on and tells so. The old phase is dropped or retired when the lock is free.
+    #[must_use = "dropping it may end a connection, which locks"]
+    pub(super) fn enter(&self, name: &Arc<str>, server: &mut Server, phase: Phase) -> Phase {
+        let (before, state) = (server.phase.state(), phase.state());
+        let old = std::mem::replace(&mut server.phase, phase);
+        if let Some(generation) =
+            server.generation.filter(|_| before != state || state == ServerState::Connecting)
+        {
+            tracing::debug!(%generation, state = state.as_str(), "server of a host");
+            self.events.push(HostEvent::State { server: Arc::clone(name), generation, state });
+        }
+        old
+    }
+
+    /// The set-up of a client for one attempt.
+    pub(super) fn client_builder(
+        host: &Weak<Self>,
+        name: &Arc<str>,
+        generation: Generation,
+        connector: &Connector,
+    ) -> Option<ClientBuilder> {
+        let (registry, listener) = (host.upgrade()?, host.clone());
+        let mut builder = connector.configured(registry.template.clone());
+        if let Some(roots) = registry.lock().roots.clone() {
+            builder = builder.roots(roots);
+        }
+        let name = Arc::clone(name);
+        Some(builder.first_on_event(move |event| {
+            if let Some(registry) = listener.upgrade() {
+                registry.forward(&name, generation, event);
+            }
+        }))
+    }
+
+    /// Passes on what a connection tells, while it is the one of its server.
+    fn forward(&self, name: &Arc<str>, generation: Generation, event: &ClientEvent) {
+        if matches!(event, ClientEvent::Closed) {
+            return self.lost(name, generation);
+        }
+        let mut state = self.lock();
+        let server = state.current(name, generation);
+        if server.is_some_and(|server| !matches!(server.phase, Phase::Disconnected | Phase::Failed)) {
+            let (server, event) = (Arc::clone(name), event.clone());
+            self.events.push(HostEvent::Client { server, generation, event });
+        }
+    }
+
+    /// A connection ended. If nobody here wanted it, it failed.
+    pub(super) fn lost(&self, name: &Arc<str>, generation: Generation) {
+        let client = self.lock().connected(name, generation).map(|connected| connected.client.clone());
+        let Some(client) = client else { return };
+        let error = client.driver().closed_error(false);
+        let old = {
+            let mut state = self.lock();
+            match state.current(name, generation) {
+                Some(server) if matches!(server.phase, Phase::Connected(_)) => {
+                    server.last_error = Some(error);
+                    Some(self.enter(name, server, Phase::Failed))
+                }
+                _ => None,
+            }
+        };
+        drop(old);
+    }
+}
+
+/// A host without handles closes everything, also what the application holds clones of.
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for server in state.servers.values_mut() {
+            match std::mem::replace(&mut server.phase, Phase::Disconnected) {
+                Phase::Connecting(attempt) => attempt.abort(),
+                Phase::Connected(connected) => {
+                    let Connected { client, runtime, standing } = *connected;
+                    drop(standing);
+                    runtime.spawn(async move { client.close().await });
+                }
+                // Its task goes on without the host.
+                Phase::Closing(_) | Phase::Disconnected | Phase::Failed => {}
+            }
+        }
+        self.events.end();
+    }
+}
+
+/// The error for a name that no server has.
+pub(super) fn unknown(name: &str) -> Error {
+    Error::misused(format!("no server is named \"{}\"", Untrusted::new(name, MAX_SHOWN_NAME)))
+}
+
+/// The error of who needs a connection and finds none.
+pub(super) fn not_connected(name: &str, state: ServerState) -> Error {
+    Error::not_connected(format!("the server \"{}\" is {state}", Untrusted::new(name, MAX_SHOWN_NAME)))
+}
+
+/// The error for a host that was closed.
+pub(super) fn host_closed() -> Error {
+    Error::not_connected("the host is closed".to_owned())
+}

@@ -1,0 +1,306 @@
+//! Names for the tools of several servers that no two of them share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_model::Tool;
+use sha2::{Digest, Sha256};
+
+use super::event::Generation;
+use super::lists::ServerList;
+use crate::error::Error;
+
+/// Between server and tool.
+const SEPARATOR: &str = "__";
+
+/// How many hexadecimal digits of the digest a name carries: 48 bits.
+const DIGEST_DIGITS: usize = 12;
+
+/// The least length that leaves room for something to read beside the digest.
+const MIN_LENGTH: usize = 32;
+
+/// The rule by which a tool gets a name of its own among the tools of several servers.
+///
+/// * `server__tool`, where both consist of ASCII letters, digits, `_` and `-`, the server has no `__` in it and no `_` at its
+///   end, the tool no `_` at its beginning, and the whole is not too long. The first `__` is then the border between
+///   them, so that no two such names are the same.
+/// * `server___tool_0123456789ab` otherwise: each other character is replaced by `_`, both are cut, and the digits are the
+///   beginning of the SHA-256 digest of both full names. Three `_` tell it from the first kind.
+///
+/// So the name of a tool depends on nothing but its server's and its own name: it stays the same whichever other servers
+/// there are, in whatever order they answer, and no server can choose a tool's name such that it gets the name of
+/// another server's. The letters are those that model providers take as names of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolNames {
+    max_length: usize,
+}
+
+impl Default for ToolNames {
+    fn default() -> Self {
+        Self { max_length: 64 }
+    }
+}
+
+impl ToolNames {
+    /// How long a name may be at most, in characters. Default 64, which every model provider takes; at least 32.
+    #[must_use]
+    pub fn max_length(mut self, characters: usize) -> Self {
+        self.max_length = characters.max(MIN_LENGTH);
+        self
+    }
+
+    /// The name of a tool.
+    pub fn name(&self, server: &str, tool: &str) -> String {
+        let plain = |text: &str| !text.is_empty() && text.chars().all(is_plain);
+        let clear = plain(server)
+            && plain(tool)
+            && !server.contains(SEPARATOR)
+            && !server.ends_with('_')
+            && !tool.starts_with('_');
+        if clear && server.len() + SEPARATOR.len() + tool.len() <= self.max_length {
+            return format!("{server}{SEPARATOR}{tool}");
+        }
+        // Three `_` before the tool and one before the digest.
+        let room = self.max_length - SEPARATOR.len() - 2 - DIGEST_DIGITS;
+        let server_room = room / 2;
+        let server_part = single(&readable(server, server_room));
+        let tool_part = readable(tool, room - server_part.len());
+        format!("{server_part}{SEPARATOR}_{tool_part}_{}", digest(server, tool))
+    }
+
+    /// Names the tools of these lists, those of [`Host::list_tools`](super::Host::list_tools).
+    pub fn table(&self, lists: Vec<ServerList<Tool>>) -> ToolTable {
+        let mut table = ToolTable::default();
+        for list in lists {
+            let tools = match list.items {
+                Ok(tools) => tools,
+                Err(error) => {
+                    table.failures.push((list.server, error));
+                    continue;
+                }
+            };
+            for tool in tools {
+                let (server, generation) = (Arc::clone(&list.server), list.generation);
+                let named = NamedTool { name: self.name(&server, &tool.name), server, generation, tool };
+                if table.tools.contains_key(&named.name) {
+                    // A server that lists a tool twice: the first one stands.
+                    table.repeated.push(named);
+                } else {
+                    table.tools.insert(named.name.clone(), named);
+                }
+            }
+        }
+        table
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
+/// What can be shown of a name in so many characters.
+fn readable(text: &str, room: usize) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { '_' }).take(room).collect()
+}
+
+/// Without the separator in it or a half of it at its end.
+fn single(text: &str) -> String {
+    let mut single = String::new();
+    for c in text.chars() {
+        if c != '_' || !single.ends_with('_') {
+            single.push(c);
+        }
+    }
+    single.truncate(single.trim_end_matches('_').len());
+    single
+}
+
+/// Of both names; the lengths keep `a`, `bc` and `ab`, `c` apart.
+fn digest(server: &str, tool: &str) -> String {
+    let mut hash = Sha256::new();
+    for part in [server, tool] {
+        hash.update(part.len().to_string());
+        hash.update(":");
+        hash.update(part);
+    }
+    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.chars().take(DIGEST_DIGITS).collect()
+}
+
+/// Tools by names of their own.
+#[derive(Clone, Debug, Default)]
+pub struct ToolTable {
+    tools: BTreeMap<String, NamedTool>,
+    repeated: Vec<NamedTool>,
+    failures: Vec<(Arc<str>, Error)>,
+}
+
+/// A tool with a name of its own. What its server says of it is untrusted.
+#[derive(Clone, Debug)]
+pub struct NamedTool {
+    name: String,
+    server: Arc<str>,
+    generation: Generation,
+    tool: Tool,
+}
+
+impl ToolTable {
+    /// The tool of this name.
+    pub fn resolve(&self, name: &str) -> Option<&NamedTool> {
+        self.tools.get(name)
+    }
+
+    /// The tools in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &NamedTool> {
+        self.tools.values()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// The tools that are left out because their server listed one of the same name before them.
+    pub fn repeated(&self) -> &[NamedTool] {
+        &self.repeated
+    }
+
+    /// The servers whose list could not be fetched.
+    pub fn failures(&self) -> &[(Arc<str>, Error)] {
+        &self.failures
+    }
+}
+
+impl NamedTool {
+    /// The name that no other tool has.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name of its server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The connection over which it was listed.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The tool as its server describes it.
+    pub fn tool(&self) -> &Tool {
+        &self.tool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn clear_names_are_joined_and_others_carry_a_digest() {
+        let names = ToolNames::default();
+        for (server, tool, expected) in [
+            ("files", "read", "files__read"),
+            ("my-files", "read_all__now", "my-files__read_all__now"),
+            ("a", "_b", "a___"),
+            ("a_", "b", "a___b_"),
+            ("a__b", "c", "a_b___c_"),
+            ("a___b_____c", "d", "a_b_c___d_"),
+            ("a b/c", "d.e", "a_b_c___d_e_"),
+            ("ä", "", "____"),
+            ("srv:child", "echo", "srv_child___echo_"),
+        ] {
+            let name = names.name(server, tool);
+            if expected.ends_with('_') {
+                assert!(name.starts_with(expected), "{name}");
+                assert!(name.ends_with(&digest(server, tool)), "{name}");
+            } else {
+                assert_eq!(name, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_only_where_it_is_too_long() {
+        let (server, tool) = ("s".repeat(20), "t".repeat(42));
+        assert_eq!(ToolNames::default().name(&server, &tool).len(), 64);
+        for (max, whole) in [(65, true), (64, true), (63, false), (0, false)] {
+            let name = ToolNames::default().max_length(max).name(&server, &tool);
+            assert_eq!(name == format!("{server}__{tool}"), whole);
+            assert!(name.len() <= max.max(MIN_LENGTH), "{name}");
+        }
+    }
+
+    fn tool(name: &str) -> Tool {
+        let schema = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
+        Tool::new(name, schema).unwrap()
+    }
+
+    fn table(lists: &[(&str, &[&str])]) -> ToolTable {
+        let list = |(server, tools): &(&str, &[&str])| ServerList {
+            server: Arc::from(*server),
+            generation: Generation(1),
+            items: Ok(tools.iter().map(|name| tool(name)).collect()),
+        };
+        ToolNames::default().table(lists.iter().map(list).collect())
+    }
+
+    #[test]
+    fn a_name_leads_back_to_its_tool() {
+        let table = table(&[("a", &["x", "y"]), ("a:b", &["x"]), ("b", &["x", "x"])]);
+        assert_eq!((table.len(), table.repeated().len(), table.is_empty()), (4, 1, false));
+        for named in table.iter() {
+            let found = table.resolve(named.name()).unwrap();
+            assert_eq!((found.server(), &found.tool().name), (named.server(), &named.tool().name));
+        }
+        assert_eq!(table.resolve("b__x").map(NamedTool::server), Some("b"));
+        assert!(table.resolve("b__y").is_none());
+    }
+
+    #[test]
+    fn a_list_that_failed_is_no_empty_list() {
+        let failed = ServerList {
+            server: Arc::from("s"),
+            generation: Generation(1),
+            items: Err(Error::not_connected("gone".to_owned())),
+        };
+        let table = ToolNames::default().table(vec![failed]);
+        assert!(table.is_empty());
+        assert_eq!(table.failures().len(), 1);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+        /// Names over a small alphabet, so that those which could be confused are common.
+        #[test]
+        fn no_two_tools_share_a_name(
+            pairs in prop::collection::hash_set(("[a_.]{0,5}", "[a_.]{0,5}"), 1..60),
+            max in 0_usize..70,
+        ) {
+            let names = ToolNames::default().max_length(max);
+            let mut seen = HashMap::new();
+            for (server, tool) in pairs {
+                let name = names.name(&server, &tool);
+                prop_assert!(name.len() <= max.max(MIN_LENGTH));
+                prop_assert!(name.chars().all(is_plain));
+                // The border shows of which kind a name is.
+                let clear = name == format!("{server}{SEPARATOR}{tool}");
+                let (_, after) = name.split_once(SEPARATOR).unwrap();
+                prop_assert_eq!(after.starts_with('_'), !clear, "{}", &name);
+                let before = seen.insert(name, (server.clone(), tool.clone()));
+                prop_assert_eq!(before, None, "{} {}", server, tool);
+            }
+        }
+    }
+}

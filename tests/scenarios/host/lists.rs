@@ -1,0 +1,107 @@
+//! The lists of all servers, and names for their tools.
+
+use mcp_client::host::{Host, HostLimits, ToolNames};
+use serde_json::json;
+
+use super::support::*;
+use crate::client::peer::{Peer, builder};
+
+async fn answer_tools(peer: &mut Peer, names: &[&str]) {
+    let request = peer.expect("tools/list").await;
+    let tools: Vec<_> =
+        names.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } })).collect();
+    peer.answer(&request, json!({ "tools": tools })).await;
+}
+
+/// seed:B35: a list that failed is an error beside the others, not an empty list.
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_all_servers_get_names_of_their_own_and_lead_back() {
+    let mut limits = HostLimits::default();
+    limits.list_timeout = SECOND;
+    let host = Host::builder(builder()).limits(limits).build();
+    let (_, _p1, mut files) = connected(&host, "files").await;
+    let (_, _p2, mut other) = connected(&host, "other").await;
+    let (_, _p3, mut hanging) = connected(&host, "hanging").await;
+    let (connector, mut p4) = plug();
+    let (_no_tools, mut no_tools) = tokio::join!(host.connect("no-tools", connector), async {
+        let mut peer = p4.peer().await;
+        peer.handshake(json!({ "prompts": {} })).await;
+        peer
+    });
+
+    let (lists, ()) = tokio::join!(host.list_tools(), async {
+        answer_tools(&mut files, &["read", "a/b"]).await;
+        answer_tools(&mut other, &["read"]).await;
+        hanging.expect("tools/list").await;
+    });
+    let table = ToolNames::default().table(lists);
+    let names: Vec<&str> = table.iter().map(|tool| tool.name()).collect();
+    assert_eq!(names.len(), 3);
+    assert!(names.contains(&"files__read") && names.contains(&"other__read"));
+    assert!(names.iter().any(|name| name.starts_with("files___a_b_")), "{names:?}");
+    assert_eq!(
+        table.failures().iter().map(|(name, error)| (&**name, kind(error))).collect::<Vec<_>>(),
+        [("hanging", "timeout")]
+    );
+    no_tools.expect_silence(SECOND).await;
+
+    let (result, ()) = tokio::join!(
+        async { host.call_tool(table.resolve("other__read").unwrap(), json!({ "x": 1 })).unwrap().await },
+        async {
+            let call = other.expect("tools/call").await;
+            assert_eq!(call["params"], json!({ "name": "read", "arguments": { "x": 1 } }));
+            other.answer(&call, json!({ "content": [] })).await;
+        }
+    );
+    result.unwrap();
+    host.disconnect("other").await.unwrap();
+    assert_eq!(failed(host.call_tool(table.resolve("other__read").unwrap(), json!({}))), "closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_lists_are_fetched_the_same_way() {
+    let host = host();
+    let (_, _pa, mut a) = connected(&host, "a").await;
+    let (_, _pb, mut b) = connected(&host, "b").await;
+    let answer = async |peer: &mut Peer, method: &str, result: serde_json::Value| {
+        let request = peer.expect(method).await;
+        peer.answer(&request, result).await;
+    };
+    let (prompts, ..) = tokio::join!(
+        host.list_prompts(),
+        answer(&mut a, "prompts/list", json!({ "prompts": [{ "name": "x" }, { "name": "y" }] })),
+        answer(&mut b, "prompts/list", json!({ "prompts": [] })),
+    );
+    let counts: Vec<_> =
+        prompts.iter().map(|list| (&*list.server, list.items.as_ref().unwrap().len())).collect();
+    assert_eq!(counts, [("a", 2), ("b", 0)]);
+    let (resources, ..) = tokio::join!(
+        host.list_resources(),
+        answer(&mut a, "resources/list", json!({ "resources": [{ "uri": "file:///x", "name": "x" }] })),
+        answer(&mut b, "resources/list", json!({ "resources": 7 })),
+    );
+    assert_eq!(resources[0].items.as_ref().unwrap()[0].uri, "file:///x");
+    assert_eq!(kind(resources[1].items.as_ref().unwrap_err()), "peer_misbehaved");
+    let template = json!({ "resourceTemplates": [{ "uriTemplate": "file:///{x}", "name": "x" }] });
+    let (templates, ..) = tokio::join!(
+        host.list_resource_templates(),
+        answer(&mut a, "resources/templates/list", template.clone()),
+        answer(&mut b, "resources/templates/list", template),
+    );
+    assert_eq!(templates.len(), 2);
+    assert!(templates.iter().all(|list| list.items.is_ok() && list.generation.get() <= 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_a_list_cancels_its_calls() {
+    let host = host();
+    let (_, _plug, mut peer) = connected(&host, "srv").await;
+    let listing = tokio::spawn({
+        let host = host.clone();
+        async move { host.list_tools().await.len() }
+    });
+    let request = peer.expect("tools/list").await;
+    listing.abort();
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+}

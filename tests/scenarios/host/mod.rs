@@ -1,0 +1,9 @@
+//! Many servers at once: scripted peers over in-memory pipes in virtual time, child processes, and HTTP.
+
+mod desired;
+mod fencing;
+mod lifecycle;
+mod lists;
+mod random;
+mod support;
+mod transports;

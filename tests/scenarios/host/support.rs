@@ -1,0 +1,116 @@
+//! Servers that a test plays itself, as often as the host connects to them.
+
+use std::time::Duration;
+
+use mcp_client::host::{Connector, Host, HostEvent, HostEvents};
+use mcp_client::{Client, Error};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::client::peer::{Peer, builder, pipe};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+/// The far ends of the connections to one server.
+pub(crate) struct Plug(mpsc::UnboundedReceiver<Peer>);
+
+impl Plug {
+    /// The far end of the next connection.
+    pub(crate) async fn peer(&mut self) -> Peer {
+        self.0.recv().await.unwrap()
+    }
+
+    /// Whether nobody connected since.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        self.0.try_recv().is_err()
+    }
+
+    /// The next connection, after its handshake.
+    pub(crate) async fn ready(&mut self) -> Peer {
+        let mut peer = self.peer().await;
+        peer.handshake(everything()).await;
+        peer
+    }
+}
+
+/// What the scripted servers declare.
+pub(crate) fn everything() -> Value {
+    json!({ "tools": {}, "prompts": {}, "logging": {}, "resources": { "subscribe": true } })
+}
+
+/// A server that is a pipe.
+pub(crate) fn plug() -> (Connector, Plug) {
+    let (plugged, peers) = mpsc::unbounded_channel();
+    let connector = Connector::new(move || {
+        let (connection, peer) = pipe(1 << 20);
+        let taken = plugged.send(peer).is_ok();
+        std::future::ready(if taken { Ok(connection) } else { Err("nobody plays this server".into()) })
+    });
+    (connector, Plug(peers))
+}
+
+pub(crate) fn host() -> Host {
+    Host::new(builder())
+}
+
+/// Connects a server of this name and plays its handshake.
+pub(crate) async fn connected(host: &Host, name: &str) -> (Client, Plug, Peer) {
+    let (connector, mut plug) = plug();
+    let (client, peer) = tokio::join!(host.connect(name, connector), plug.ready());
+    (client.unwrap(), plug, peer)
+}
+
+/// Connects it anew and plays its handshake.
+pub(crate) async fn reconnected(host: &Host, name: &str, plug: &mut Plug) -> (Client, Peer) {
+    let (client, peer) = tokio::join!(host.reconnect(name), plug.ready());
+    (client.unwrap(), peer)
+}
+
+/// What happened so far, in short form.
+pub(crate) async fn happened(events: &mut HostEvents) -> Vec<String> {
+    let mut happened = Vec::new();
+    while let Ok(Some(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        happened.push(match event {
+            HostEvent::Client { server, generation, event } => {
+                let event = format!("{event:?}");
+                let kind = event.split([' ', '(', '{']).next().unwrap();
+                format!("{server} {generation} {kind}")
+            }
+            HostEvent::Missed { events } => format!("missed {events}"),
+            HostEvent::NotRestored { server, generation, desired, error } => {
+                format!("{server} {generation} without {desired:?}: {}", kind(&error))
+            }
+            HostEvent::State { server, generation, state } => format!("{server} {generation} {state}"),
+            HostEvent::SubscriptionEnded { server, generation, error } => {
+                let how = error.as_ref().map_or("on purpose", kind);
+                format!("{server} {generation} subscription ended: {how}")
+            }
+            other => panic!("{other:?}"),
+        });
+    }
+    happened
+}
+
+pub(crate) fn kind(error: &Error) -> &'static str {
+    error.kind().as_str()
+}
+
+/// The kind of the error.
+pub(crate) fn failed<T: std::fmt::Debug>(outcome: Result<T, Error>) -> &'static str {
+    kind(&outcome.unwrap_err())
+}
+
+/// The state of a server, and the kind of its last error.
+pub(crate) fn state(host: &Host, name: &str) -> (&'static str, Option<&'static str>) {
+    let status = host.server(name).unwrap();
+    (status.state.as_str(), status.last_error.as_ref().map(kind))
+}
+
+pub(crate) fn notice(method: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method })
+}
+
+pub(crate) fn question(id: u64) -> Value {
+    let params = json!({ "message": "Go on?", "requestedSchema": { "type": "object", "properties": {} } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })
+}
