@@ -140,6 +140,12 @@ impl ClientBuilder {
         })
     }
 
+    /// The desk that it was given, or one like its own would be.
+    pub(crate) fn common_desk(&self) -> Desk {
+        let given = self.shared_desk.as_ref().map(|(desk, _)| desk.clone());
+        given.unwrap_or_else(|| Desk::new(self.desk_config.clone()))
+    }
+
     /// The roots that are offered.
     pub(crate) fn offered_roots(&self) -> Option<&[Root]> {
         self.config.roots.as_deref()

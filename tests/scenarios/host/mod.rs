@@ -1,6 +1,7 @@
 //! Many servers at once: scripted peers over in-memory pipes in virtual time, child processes, and HTTP.
 
 mod desired;
+mod elicitation;
 mod fencing;
 mod lifecycle;
 mod lists;

@@ -160,7 +160,7 @@ async fn history(steps: Vec<Step>) {
     let name = |server: usize| ["srv", "srv:child", "other"][server];
     let order = |server: usize, order: Order| {
         if let Some(orders) = &*orders[server].lock().unwrap() {
-            drop(orders.send(order));
+            let _ = orders.send(order);
         }
     };
     let mut begun = tokio::task::JoinSet::new();
@@ -203,6 +203,7 @@ async fn history(steps: Vec<Step>) {
     }
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(running.load(Ordering::Relaxed), 0, "a handler is still there");
+    assert!(host.desk().open_questions().is_empty() && host.desk().waiting_calls().is_empty());
     assert!(seen.answered.load(Ordering::Relaxed) <= seen.asked.load(Ordering::Relaxed));
     assert_eq!(*seen.faults.lock().unwrap(), Vec::<String>::new());
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::handle::Host;
 use crate::builder::ClientBuilder;
+use crate::desk::Desk;
 
 /// Sets up a [`Host`]. Made by [`Host::builder`].
 #[derive(Clone, Debug)]
@@ -11,6 +12,7 @@ use crate::builder::ClientBuilder;
 pub struct HostBuilder {
     pub(super) template: ClientBuilder,
     pub(super) limits: HostLimits,
+    pub(super) desk: Desk,
 }
 
 /// What a host may hold at once, and how long it waits.
@@ -54,12 +56,20 @@ impl Default for HostLimits {
 
 impl HostBuilder {
     pub(super) fn new(template: ClientBuilder) -> Self {
-        Self { template, limits: HostLimits::default() }
+        let desk = template.common_desk();
+        Self { template, limits: HostLimits::default(), desk }
     }
 
     /// Replaces the limits.
     pub fn limits(mut self, limits: HostLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Brings the questions of all servers to this desk, which may be there for others too. Without it the host has one of its
+    /// own, set up as the clients say ([`ClientBuilder::desk_config`]).
+    pub fn desk(mut self, desk: Desk) -> Self {
+        self.desk = desk;
         self
     }
 

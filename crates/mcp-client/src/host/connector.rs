@@ -43,7 +43,7 @@ impl Connector {
     }
 
     /// Sets up the client of this server further than the host sets up each: a protocol era, other deadlines, a handler of
-    /// its own. Roots given here are replaced by the host's.
+    /// its own. Roots and a desk given here are replaced by the host's.
     #[must_use]
     pub fn configure(
         mut self,

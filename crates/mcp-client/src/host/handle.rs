@@ -14,6 +14,7 @@ use super::registry::{Phase, Registry, Server, host_closed, unknown};
 use super::tool_names::NamedTool;
 use crate::builder::ClientBuilder;
 use crate::client::{Client, Closed};
+use crate::desk::Desk;
 use crate::error::Error;
 use crate::requests::Call;
 
@@ -185,7 +186,7 @@ impl Host {
         }
     }
 
-    /// Disconnects a server and forgets it, with everything that is desired of it.
+    /// Disconnects a server and forgets it, with everything that is desired of it and its URL elicitations.
     ///
     /// # Errors
     ///
@@ -199,6 +200,10 @@ impl Host {
             _ => None,
         };
         drop(state);
+        if gone.is_some() {
+            // Refused only while a connection of it is open somewhere else.
+            let _ = self.registry.desk.forget_server(name);
+        }
         drop(gone);
         closed
     }
@@ -250,6 +255,13 @@ impl Host {
     /// The events of every server from now on. See [`HostEvents`] for what a slow listener sees.
     pub fn events(&self) -> HostEvents {
         HostEvents { listener: self.registry.events.listen() }
+    }
+
+    /// The desk where the questions of every server wait for their answers, under the names of the servers. Capacity is shared
+    /// by all of them, and each has its quota. A question ends with the connection that asked it: an answer that comes
+    /// later is refused.
+    pub fn desk(&self) -> &Desk {
+        &self.registry.desk
     }
 
     /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)).

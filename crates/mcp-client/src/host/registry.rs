@@ -18,6 +18,7 @@ use super::desired::Standing;
 use super::event::{Generation, HostEvent, ServerState};
 use crate::builder::ClientBuilder;
 use crate::client::Client;
+use crate::desk::Desk;
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
@@ -29,6 +30,8 @@ const MAX_SHOWN_NAME: usize = 64;
 pub(super) struct Registry {
     template: ClientBuilder,
     pub(super) limits: HostLimits,
+    /// Where the questions of every server wait.
+    pub(super) desk: Desk,
     state: Mutex<State>,
     pub(super) events: Arc<EventQueue<HostEvent>>,
 }
@@ -127,12 +130,12 @@ impl State {
 
 impl Registry {
     pub(super) fn new(builder: HostBuilder) -> Self {
-        let HostBuilder { template, limits } = builder;
+        let HostBuilder { template, limits, desk } = builder;
         let roots = template.offered_roots().map(<[Root]>::to_vec);
         let events = EventQueue::new(limits.event_capacity, limits.event_capacity_bytes);
         let state =
             State { servers: BTreeMap::new(), roots, roots_revision: 0, closed: false, last_generation: 0 };
-        Self { template, limits, state: Mutex::new(state), events }
+        Self { template, limits, desk, state: Mutex::new(state), events }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -162,7 +165,9 @@ impl Registry {
         connector: &Connector,
     ) -> Option<ClientBuilder> {
         let (registry, listener) = (host.upgrade()?, host.clone());
-        let mut builder = connector.configured(registry.template.clone());
+        // Its name there outlives the connection: the memory of its URL elicitations and its quota go with it.
+        let mut builder =
+            connector.configured(registry.template.clone()).desk(&registry.desk, Arc::clone(name));
         if let Some(roots) = registry.lock().roots.clone() {
             builder = builder.roots(roots);
         }
