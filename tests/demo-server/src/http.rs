@@ -1,7 +1,8 @@
 //! Sessions over Streamable HTTP, at `/mcp`.
 //!
 //! A POST with `tools/call` is answered by an event stream that carries everything the call says; other requests are answered
-//! by JSON. GET opens the session's own stream, DELETE ends the session.
+//! by JSON. GET opens the session's own stream, DELETE ends the session. Clients of 2026-07-28 have no session: each POST is by itself, and
+//! its headers repeat what is in its body.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -27,7 +28,7 @@ use tokio::time::Instant;
 
 use crate::message::{self, INVALID_REQUEST, Incoming, Refusal, UNAVAILABLE};
 use crate::session::{Outlet, Reply, Session};
-use crate::{Limits, PROTOCOL_VERSION, tools};
+use crate::{Era, Limits, PROTOCOL_VERSION, modern, tools};
 
 const PATH: &str = "/mcp";
 const SESSION: &str = "mcp-session-id";
@@ -42,11 +43,19 @@ const ACCEPT_FAILURES: u32 = 100;
 /// # Errors
 /// What accepting gave, after it failed 100 times in a row.
 pub async fn serve_http(listener: TcpListener) -> io::Result<()> {
-    serve(listener, Limits::default()).await
+    serve(listener, Era::Legacy, Limits::default()).await
 }
 
-pub(crate) async fn serve(listener: TcpListener, limits: Limits) -> io::Result<()> {
-    let server = Arc::new(Server { limits, sessions: Mutex::new(HashMap::new()) });
+/// The same for clients of 2026-07-28.
+///
+/// # Errors
+/// As [`serve_http`].
+pub async fn serve_modern_http(listener: TcpListener) -> io::Result<()> {
+    serve(listener, Era::Modern, Limits::default()).await
+}
+
+pub(crate) async fn serve(listener: TcpListener, era: Era, limits: Limits) -> io::Result<()> {
+    let server = Arc::new(Server { era, limits, sessions: Mutex::new(HashMap::new()) });
     let places = Arc::new(Semaphore::new(limits.connections));
     let mut connections = JoinSet::new();
     let mut failures = 0;
@@ -84,6 +93,7 @@ pub(crate) async fn serve(listener: TcpListener, limits: Limits) -> io::Result<(
 type Answer = Response<Either<Full<Bytes>, Events>>;
 
 struct Server {
+    era: Era,
     limits: Limits,
     sessions: Mutex<HashMap<String, Entry>>,
 }
@@ -116,8 +126,8 @@ impl Server {
         } else {
             match head.method {
                 Method::POST => self.post(&head.headers, body).await,
-                Method::GET => self.get(&head.headers),
-                Method::DELETE => self.delete(&head.headers),
+                Method::GET if self.era == Era::Legacy => self.get(&head.headers),
+                Method::DELETE if self.era == Era::Legacy => self.delete(&head.headers),
                 _ => Err(refuse(StatusCode::METHOD_NOT_ALLOWED, ALLOWED)),
             }
         };
@@ -150,6 +160,9 @@ impl Server {
             status: StatusCode::BAD_REQUEST,
             body: refusal.response(&id),
         })?;
+        if self.era == Era::Modern {
+            return self.modern(headers, incoming);
+        }
         if let Incoming::Request { method, .. } = &incoming
             && method == "initialize"
             && !headers.contains_key(SESSION)
@@ -165,9 +178,29 @@ impl Server {
         })
     }
 
+    /// Answers one modern request, which belongs to no session.
+    fn modern(&self, headers: &HeaderMap, incoming: Incoming) -> Result<Answer, Rejection> {
+        if let Incoming::Request { id, method, params } = &incoming {
+            let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+            modern::check_headers(header, method, params).map_err(|refusal| Rejection {
+                status: StatusCode::BAD_REQUEST,
+                body: refusal.response(id),
+            })?;
+        }
+        let (outlet, queue) = mpsc::channel(self.limits.queued_messages);
+        Ok(match Session::new(self.era, self.limits).handle(incoming, &outlet) {
+            Reply::Nothing => empty(StatusCode::ACCEPTED),
+            Reply::Now(answer) => {
+                let code = answer.pointer("/error/code").and_then(Value::as_i64);
+                json(code.map_or(StatusCode::OK, modern::status), &answer)
+            }
+            Reply::Streaming => events(queue),
+        })
+    }
+
     /// Opens a session, if `initialize` is accepted.
     fn initialize(&self, incoming: Incoming) -> Result<Answer, Rejection> {
-        let session = Session::new(self.limits);
+        let session = Session::new(self.era, self.limits);
         // `initialize` is answered at once, never through the outlet.
         let (outlet, _queue) = mpsc::channel(1);
         let Reply::Now(answer) = session.handle(incoming, &outlet) else {

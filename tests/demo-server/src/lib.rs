@@ -1,4 +1,4 @@
-//! A small MCP server that speaks 2025-11-25, for the quickstart and for tests.
+//! A small MCP server that speaks 2025-11-25 or 2026-07-28, for the examples and for tests.
 //!
 //! It is a real peer, not a recording: it negotiates, keeps sessions, checks what clients send and refuses what the
 //! specification forbids, and each of its queues and waits has a limit (`limits.rs`). It shares no code with the client
@@ -7,8 +7,8 @@
 //! Four tools, listed in two pages: `count` reports progress, `book_table` asks a form question in the middle of the call,
 //! `connect_account` asks for consent to a URL, `echo` answers at once.
 //!
-//! What it deliberately leaves out: resources, prompts, event ids (so its streams cannot be resumed), and revisions other
-//! than 2025-11-25, which it always answers.
+//! What it deliberately leaves out: resources, prompts, event ids (so its streams cannot be resumed), and other revisions. A server is of one
+//! era, as most are: the `serve_modern_*` functions know no `initialize`, and the others no `server/discover`.
 //!
 //! ```text
 //! stdio ──┐
@@ -21,16 +21,29 @@
 mod http;
 mod limits;
 mod message;
+mod modern;
 mod session;
 mod stdio;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-pub use http::serve_http;
-pub use stdio::{serve_stdio, serve_stdio_process};
+pub use http::{serve_http, serve_modern_http};
+pub use stdio::{serve_modern_stdio_process, serve_stdio, serve_stdio_process};
 
 use limits::Limits;
 
-/// The only protocol revision this server speaks.
+/// The only legacy revision that is spoken here.
 pub const PROTOCOL_VERSION: &str = "2025-11-25";
+
+/// The only modern revision that is spoken here.
+pub const MODERN_PROTOCOL_VERSION: &str = "2026-07-28";
+
+/// Which kind of client is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// One that begins with `initialize`.
+    Legacy,
+    /// One that says everything in each request.
+    Modern,
+}

@@ -6,6 +6,9 @@ pub(crate) const PARSE_ERROR: i64 = -32700;
 pub(crate) const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
+/// The headers of a modern request do not repeat what is in its body.
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 /// Implementation-defined: the server cannot take this now.
 pub(crate) const UNAVAILABLE: i64 = -32000;
 
@@ -33,16 +36,26 @@ pub(crate) enum Incoming {
 pub(crate) struct Refusal {
     pub(crate) code: i64,
     pub(crate) message: String,
+    pub(crate) data: Option<Value>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), data: None }
+    }
+
+    pub(crate) fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
     }
 
     /// The error response. `id` is `Null` when the request's own id could not be read.
     pub(crate) fn response(&self, id: &Value) -> Value {
-        json!({"jsonrpc": "2.0", "id": id, "error": {"code": self.code, "message": self.message}})
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let (Some(data), Some(members)) = (&self.data, error.as_object_mut()) {
+            members.insert("data".into(), data.clone());
+        }
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
     }
 }
 

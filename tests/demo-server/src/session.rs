@@ -5,7 +5,8 @@
 //!   any of them ──close──> Closed
 //! ```
 //!
-//! `ping` is served in every phase but Closed; every other request only in Ready.
+//! `ping` is served in every phase but Closed; every other request only in Ready. A modern client has no phases but the last: see
+//! `modern`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::message::{
     self, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Refusal, UNAVAILABLE,
 };
-use crate::{Limits, PROTOCOL_VERSION, tools};
+use crate::modern::{self, Rounds};
+use crate::{Era, Limits, PROTOCOL_VERSION, tools};
 
 /// Where messages to the client go: the stdio writer, or the response stream of one POST.
 pub(crate) type Outlet = mpsc::Sender<Value>;
@@ -41,6 +43,7 @@ enum Phase {
 
 #[derive(Debug)]
 pub(crate) struct Session {
+    era: Era,
     limits: Limits,
     state: Mutex<State>,
 }
@@ -58,7 +61,7 @@ struct State {
 }
 
 impl Session {
-    pub(crate) fn new(limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(era: Era, limits: Limits) -> Arc<Self> {
         let state = State {
             phase: Phase::Fresh,
             takes_forms: false,
@@ -67,7 +70,7 @@ impl Session {
             questions: HashMap::new(),
             calls: HashMap::new(),
         };
-        Arc::new(Self { limits, state: Mutex::new(state) })
+        Arc::new(Self { era, limits, state: Mutex::new(state) })
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -118,6 +121,12 @@ impl Session {
         outlet: &Outlet,
     ) -> Result<Option<Value>, Refusal> {
         let phase = self.lock().phase;
+        if self.era == Era::Modern && phase != Phase::Closed {
+            return match modern::request(method, &params)? {
+                modern::Reply::Result(result) => Ok(Some(result)),
+                modern::Reply::Call(rounds) => self.start(id, params, outlet, Some(rounds)).map(|()| None),
+            };
+        }
         match (phase, method) {
             (Phase::Closed, _) => Err(Refusal::new(UNAVAILABLE, "the session is closed")),
             (_, "ping") => Ok(Some(json!({}))),
@@ -126,7 +135,7 @@ impl Session {
             (Phase::Fresh, _) => Err(Refusal::new(INVALID_REQUEST, "send initialize first")),
             (Phase::Greeted, _) => Err(Refusal::new(INVALID_REQUEST, "send notifications/initialized first")),
             (Phase::Ready, "tools/list") => tools::list(&params).map(Some),
-            (Phase::Ready, "tools/call") => self.start(id, params, outlet).map(|()| None),
+            (Phase::Ready, "tools/call") => self.start(id, params, outlet, None).map(|()| None),
             (Phase::Ready, _) => Err(Refusal::new(METHOD_NOT_FOUND, format!("no method {method:?} here"))),
         }
     }
@@ -176,7 +185,14 @@ impl Session {
         }
     }
 
-    fn start(self: &Arc<Self>, id: &Value, params: Value, outlet: &Outlet) -> Result<(), Refusal> {
+    /// `rounds`: what a modern client has answered so far.
+    fn start(
+        self: &Arc<Self>,
+        id: &Value,
+        params: Value,
+        outlet: &Outlet,
+        rounds: Option<Rounds>,
+    ) -> Result<(), Refusal> {
         let Some(name) = params.get("name").and_then(Value::as_str).map(str::to_owned) else {
             return Err(Refusal::new(INVALID_PARAMS, "tools/call needs the tool's name"));
         };
@@ -204,7 +220,7 @@ impl Session {
             state.calls.insert(key.clone(), keep);
         }
         let running = Running { session: Arc::clone(self), key };
-        let call = Call { session: Arc::clone(self), outlet: outlet.clone(), progress_token };
+        let call = Call { session: Arc::clone(self), outlet: outlet.clone(), progress_token, rounds };
         let id = id.clone();
         tokio::spawn(async move {
             let _running = running;
@@ -214,6 +230,10 @@ impl Session {
                 // Without event ids a lost stream cannot be resumed, so nobody could hear the answer.
                 () = call.outlet.closed() => {}
                 result = tools::run(&name, &arguments, &call) => {
+                    let result = match &call.rounds {
+                        Some(rounds) => rounds.result(result),
+                        None => result,
+                    };
                     let _ = call.outlet.send(message::response(&id, result)).await;
                 }
             }
@@ -244,6 +264,8 @@ pub(crate) struct Call {
     session: Arc<Session>,
     outlet: Outlet,
     progress_token: Option<Value>,
+    /// Where the client is modern: it is asked by the result, and answers with another request.
+    rounds: Option<Rounds>,
 }
 
 /// The two kinds of question of `elicitation/create`.
@@ -266,6 +288,8 @@ pub(crate) enum Answer {
 pub(crate) enum NoAnswer {
     /// The client sent an error object instead; here is its message.
     Error(String),
+    /// It is asked with the result of this request.
+    Later,
     /// What came is no `ElicitResult`.
     Malformed,
     TimedOut,
@@ -290,6 +314,9 @@ impl Call {
 
     /// Puts an `elicitation/create` to the client and waits. Dropping the future withdraws the question.
     pub(crate) async fn ask(&self, mode: Mode, params: Value) -> Result<Answer, NoAnswer> {
+        if let Some(rounds) = &self.rounds {
+            return rounds.ask(mode, params).and_then(|result| answer(&result));
+        }
         let (sender, answered) = oneshot::channel();
         let id = {
             let mut state = self.session.lock();
@@ -315,16 +342,28 @@ impl Call {
             let text = error.get("message").and_then(Value::as_str).unwrap_or("no message");
             NoAnswer::Error(text.chars().take(200).collect())
         })?;
-        match result.get("action").and_then(Value::as_str) {
-            Some("accept") => match result.get("content") {
-                None => Ok(Answer::Accept(Map::new())),
-                Some(Value::Object(content)) => Ok(Answer::Accept(content.clone())),
-                Some(_) => Err(NoAnswer::Malformed),
-            },
-            Some("cancel") => Ok(Answer::Cancel),
-            Some("decline") => Ok(Answer::Decline),
-            _ => Err(NoAnswer::Malformed),
+        answer(&result)
+    }
+
+    /// Says that what happens outside of the client is done. A modern client asks by itself, with the next request.
+    pub(crate) async fn completed(&self, elicitation: &str) {
+        if self.rounds.is_none() {
+            self.notify("notifications/elicitation/complete", json!({"elicitationId": elicitation})).await;
         }
+    }
+}
+
+/// Reads an `ElicitResult`.
+fn answer(result: &Value) -> Result<Answer, NoAnswer> {
+    match result.get("action").and_then(Value::as_str) {
+        Some("accept") => match result.get("content") {
+            None => Ok(Answer::Accept(Map::new())),
+            Some(Value::Object(content)) => Ok(Answer::Accept(content.clone())),
+            Some(_) => Err(NoAnswer::Malformed),
+        },
+        Some("cancel") => Ok(Answer::Cancel),
+        Some("decline") => Ok(Answer::Decline),
+        _ => Err(NoAnswer::Malformed),
     }
 }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-use crate::Limits;
 use crate::message::{self, INVALID_REQUEST, Refusal};
 use crate::session::{Reply, Session};
+use crate::{Era, Limits};
 
 /// Serves this process's own stdin and stdout until stdin ends. Nothing else may write to stdout meanwhile.
 ///
@@ -18,6 +18,14 @@ use crate::session::{Reply, Session};
 /// What reading stdin or writing stdout gave.
 pub async fn serve_stdio_process() -> io::Result<()> {
     serve_stdio(tokio::io::stdin(), tokio::io::stdout()).await
+}
+
+/// The same for clients of 2026-07-28.
+///
+/// # Errors
+/// What reading stdin or writing stdout gave.
+pub async fn serve_modern_stdio_process() -> io::Result<()> {
+    serve(tokio::io::stdin(), tokio::io::stdout(), Era::Modern, Limits::default()).await
 }
 
 /// Serves one session over a pair of byte streams until `reader` ends. Calls that run then are cancelled.
@@ -31,15 +39,15 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    serve(reader, writer, Limits::default()).await
+    serve(reader, writer, Era::Legacy, Limits::default()).await
 }
 
-pub(crate) async fn serve<R, W>(reader: R, writer: W, limits: Limits) -> io::Result<()>
+pub(crate) async fn serve<R, W>(reader: R, writer: W, era: Era, limits: Limits) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let session = Session::new(limits);
+    let session = Session::new(era, limits);
     let _closing = CloseOnDrop(&session);
     let (outlet, queue) = mpsc::channel(limits.queued_messages);
     let serving = Arc::clone(&session);

@@ -185,13 +185,14 @@ async fn connect_account(call: &Call) -> Result<Value, String> {
     // Accepting means that the page is being opened; what happens there reaches the server by another way. example.com hosts
     // no such page, so the visit is played.
     tokio::time::sleep(WEB_PAGE_WAIT).await;
-    call.notify("notifications/elicitation/complete", json!({"elicitationId": id})).await;
+    call.completed(&id).await;
     Ok(text("account connected"))
 }
 
 fn explain(no_answer: NoAnswer) -> String {
     match no_answer {
         NoAnswer::Error(message) => format!("the client could not ask: {message}"),
+        NoAnswer::Later => "the client is asked with this result".into(),
         NoAnswer::Malformed => "the client's answer is not an elicitation result".into(),
         NoAnswer::TimedOut => "nobody answered in time".into(),
         NoAnswer::Undeclared => "this client did not declare that it can ask this".into(),

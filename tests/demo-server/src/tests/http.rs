@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::{answer, call, initialize, initialized, request, text_of};
-use crate::{Limits, http};
+use crate::{Era, Limits, http};
 
 struct Peer {
     address: SocketAddr,
@@ -29,7 +29,7 @@ impl Peer {
     async fn start(limits: Limits) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        Self { address, session: None, server: tokio::spawn(http::serve(listener, limits)) }
+        Self { address, session: None, server: tokio::spawn(http::serve(listener, Era::Legacy, limits)) }
     }
 
     async fn ready(capabilities: Value) -> Self {

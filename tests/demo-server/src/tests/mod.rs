@@ -1,6 +1,7 @@
 //! The server as a client meets it, over an in-memory pipe and over loopback.
 
 mod http;
+mod modern;
 mod stdio;
 
 use serde_json::{Value, json};

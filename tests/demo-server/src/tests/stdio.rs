@@ -5,7 +5,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, 
 use tokio::task::JoinHandle;
 
 use super::{answer, call, initialize, initialized, request, text_of};
-use crate::{Limits, stdio};
+use crate::{Era, Limits, stdio};
 
 struct Peer {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
@@ -17,7 +17,7 @@ impl Peer {
     fn start(limits: Limits) -> Self {
         let (near, far) = tokio::io::duplex(4096);
         let (far_read, far_write) = tokio::io::split(far);
-        let server = tokio::spawn(stdio::serve(far_read, far_write, limits));
+        let server = tokio::spawn(stdio::serve(far_read, far_write, Era::Legacy, limits));
         let (read, input) = tokio::io::split(near);
         Self { lines: BufReader::new(read).lines(), input, server }
     }
