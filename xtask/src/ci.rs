@@ -100,10 +100,29 @@ fn steps() -> Result<Vec<Step>, Stop> {
         let name = format!("conformance {} {}", claim.revision, claim.mode);
         steps.push(Step::new(&name, own()?, &words, Proof::Exit));
     }
-    let quickstart = ["run", "--example", "quickstart"];
-    steps.push(Step::new("quickstart", cargo(), &quickstart, Proof::Exit));
+    for example in examples()? {
+        let words = ["run", "-p", "mcp-client", "--all-features", "--example", &example];
+        steps.push(Step::new(&format!("example {example}"), cargo(), &words, Proof::Exit));
+    }
+    let optional = ["test", "-p", "mcp-client", "--all-features", "--lib", "--tests"];
+    steps.push(Step::new("tests of optional features", cargo(), &optional, Proof::Tests));
     steps.push(Step::new("tests", cargo(), &["test", "--workspace", "--all-targets"], Proof::Tests));
     Ok(steps)
+}
+
+/// The examples of the facade that are one file: each takes no arguments, brings its servers along and ends by itself. Larger ones
+/// (`connect`) take arguments, and have tests of their own.
+fn examples() -> Result<Vec<String>, Stop> {
+    let broken = |error| Stop::Broken(format!("examples: {error}"));
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(support::root().join("crates/mcp-client/examples")).map_err(broken)? {
+        let path = entry.map_err(broken)?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// This program again: each command is a step that can be run by hand, and is run here the same way.
@@ -164,6 +183,7 @@ mod tests {
         let alone = steps.iter().filter(|step| step.name.ends_with("without default features")).count();
         assert_eq!(alone, crates().unwrap().len());
         assert!(alone > 5);
+        assert!(steps.iter().any(|step| step.name == "example quickstart"));
     }
 
     #[cfg(unix)]
