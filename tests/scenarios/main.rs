@@ -5,6 +5,8 @@ mod client;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod elicitation;
+#[cfg(test)]
 mod host;
 #[cfg(test)]
 mod http;

@@ -135,9 +135,10 @@ mod tests {
         assert_eq!(result, expected, "{data}");
     }
 
-    // protocol:E-20 seed:S-53 seed:S-07
+    // protocol:E-20 seed:S-53 seed:S-07 seed:S-02
     #[test]
     fn one_to_sixteen_entries_are_a_batch() {
+        assert_eq!(URL_ELICITATION_REQUIRED, -32042);
         for count in [1, 2, 16] {
             let entries: Vec<_> = (0..count).map(|n| entry(&format!("e{n}"))).collect();
             check(&data(&entries), Ok(count));

@@ -557,7 +557,11 @@ impl Connection {
     }
 
     fn time_out_call(&mut self, now: Instant, call: CallId) {
-        let Some(state) = self.remove_call(call) else { return };
+        let Some(mut state) = self.remove_call(call) else { return };
+        if let Some(refusal) = state.url_retry.as_mut().and_then(|retry| retry.take_refusal()) {
+            // It did get an answer, which says more than that its time is up.
+            return self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+        }
         let error = CallError::Timeout { after: state.given(), dispatched: state.dispatched };
         if state.kind == CallKind::Probe {
             return self.time_out_probe(now, call, &state, error);

@@ -5,7 +5,8 @@
 //!   InFlight ────────────────────────────────────────> Paused ──────────────────────> InFlight (new id, same call)
 //!      │                                                  │
 //!      │ a list that is not right, a second -32042        ├── `handle_urls_refused` ──> ended with that very error
-//!      └──────> ended with that very error                └── cancelled, overall end, closed ──> ended so
+//!      └──────> ended with that very error                ├── overall end ────────────> ended with that very error
+//!                                                         └── cancelled, closed ──────> ended so
 //! ```
 //!
 //! The core decides which calls may pause, reads the list and makes the second request. Who asks a person for consent and
@@ -70,6 +71,10 @@ pub(crate) struct UrlRetry {
 impl UrlRetry {
     pub(crate) const fn is_paused(&self) -> bool {
         self.refusal.is_some()
+    }
+
+    pub(crate) const fn take_refusal(&mut self) -> Option<ErrorObject> {
+        self.refusal.take()
     }
 }
 
@@ -162,7 +167,7 @@ impl Connection {
     /// Takes a paused call out of every table, without a word to the driver, which knows.
     fn take_paused(&mut self, call: CallId) -> Result<(CallState, Box<UrlRetry>, ErrorObject), Misuse> {
         let retry = self.calls.get_mut(&call).and_then(|state| state.url_retry.as_mut());
-        let refusal = retry.and_then(|retry| retry.refusal.take()).ok_or(Misuse::StaleRequest)?;
+        let refusal = retry.and_then(|retry| retry.take_refusal()).ok_or(Misuse::StaleRequest)?;
         let mut state = self.remove_call(call).ok_or(Misuse::StaleRequest)?;
         let retry = state.url_retry.take().ok_or(Misuse::StaleRequest)?;
         Ok((state, retry, refusal))

@@ -122,7 +122,7 @@ async fn a_result_that_is_an_array_is_no_result() {
     }
 }
 
-/// field: an error object is the server's, whole, and never a local failure.
+/// seed:S-12, seed:S-13, field: an error object is the server's, whole, and never a local failure.
 #[tokio::test(start_paused = true)]
 async fn an_error_object_reaches_the_caller_as_it_is() {
     let (client, mut peer) = connected(builder()).await;

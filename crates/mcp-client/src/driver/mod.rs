@@ -201,11 +201,12 @@ impl Driver {
         for question in outbox.questions {
             self.ask(question);
         }
+        if outbox.closed {
+            // Before anything that follows from it.
+            self.intake.leave();
+        }
         for word in outbox.desk {
             self.tell_desk(word);
-        }
-        if outbox.closed {
-            self.intake.leave();
         }
         for event in outbox.events {
             self.emit(event);

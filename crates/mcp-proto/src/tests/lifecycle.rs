@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Session, config};
 use crate::{Config, ElicitationSupport, Event, InputRequest, Misuse, TransmitKind};
 
-/// protocol:L-01, protocol:L-02, protocol:10.12
+/// protocol:L-01, protocol:L-02, protocol:10.12, seed:S-01, seed:S-11
 #[test]
 fn initialize_offers_the_newest_legacy_revision_and_says_who_we_are() {
     let mut session = Session::new(config());
@@ -31,7 +31,7 @@ fn initialize_offers_the_newest_legacy_revision_and_says_who_we_are() {
     );
 }
 
-/// protocol:L-16, protocol:L-17: exactly what is served, in the shape of the revision offered.
+/// protocol:L-16, protocol:L-17, seed:S-64, seed:S-65: exactly what is served, in the shape of the revision offered.
 #[test]
 fn capabilities_are_declared_as_configured_and_as_the_revision_writes_them() {
     let check = |change: fn(&mut Config), newest: Value, under_2025_06_18: Value, under_2025_03_26: Value| {
@@ -93,7 +93,7 @@ fn every_older_revision_is_accepted_and_spoken_from_then_on() {
     }
 }
 
-/// protocol:L-05, seed:E15, field:FR-087
+/// protocol:L-05, seed:E15, seed:S-67, field:FR-087
 #[test]
 fn initialized_is_delivered_before_anything_else_goes_out() {
     let mut session = Session::new(config());

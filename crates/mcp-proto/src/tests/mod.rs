@@ -24,6 +24,7 @@ mod server_requests;
 mod tasks;
 mod tasks_inputs;
 mod tasks_legacy;
+mod urls_required;
 
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,7 @@ fn refusal(id: &str, code: i64, data: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"no","data":{data}}}}}"#)
 }
 
-/// protocol:L-03, protocol:10.13, seed:B40
+/// protocol:L-03, protocol:10.13, seed:B40, seed:S-66
 #[test]
 fn a_revision_that_is_not_ours_closes_the_connection() {
     let check = |version: &str, shown: &str| {

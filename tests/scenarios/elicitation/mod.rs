@@ -1,0 +1,11 @@
+//! The questions of servers, from the wire to whoever answers them and back, in virtual time.
+
+mod inbox;
+mod limits;
+mod listening;
+mod orders;
+mod routes;
+mod support;
+mod times;
+mod urls;
+mod urls_required;

@@ -1,0 +1,138 @@
+//! How long questions stay open, and how they end when nobody answers.
+
+use std::time::Duration;
+
+use mcp_client::{
+    AnyElicitationHandler, ClientEvent, Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult,
+    ElicitationContext, ElicitationHandler, ElicitationLimits, End,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::support::*;
+
+/// How long the peer waits for the `cancel` of its question.
+async fn cancelled_after(peer: &mut Peer) -> Duration {
+    let begun = Instant::now();
+    peer.send(form(1)).await;
+    assert_eq!(peer.receive().await["result"], json!({ "action": "cancel" }));
+    begun.elapsed()
+}
+
+struct Patient(Duration);
+
+impl ElicitationHandler for Patient {
+    async fn elicit(&self, request: ElicitRequest, context: ElicitationContext) -> ElicitReply {
+        never(request, context).await.into()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.0)
+    }
+}
+
+/// seed:B16, seed:S-05, seed:S-37, seed:E22, seed:E27: 180 s unless the desk, the connection or the handler says otherwise;
+/// the nearest counts, and a time beyond what a timer of 32 bits can hold is no short one.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_question_is_the_handlers_else_the_connections_else_the_desks() {
+    let day = 24 * 3600 * SECOND;
+    let limits = ElicitationLimits::default().question_timeout(50 * SECOND);
+    let desk = || DeskConfig::default().limits(limits.clone());
+    let hung = || AnyElicitationHandler::new(never);
+    for (builder, expected) in [
+        (builder().on_elicitation(never), 180 * SECOND),
+        (builder().on_elicitation(never).desk_config(desk()), 50 * SECOND),
+        (
+            builder().on_elicitation(never).desk_config(desk()).server_request_timeout(70 * SECOND),
+            70 * SECOND,
+        ),
+        (builder().on_elicitation(Patient(20 * SECOND)).server_request_timeout(70 * SECOND), 20 * SECOND),
+        (builder().on_elicitation(hung().with_timeout(300 * SECOND)).desk_config(desk()), 300 * SECOND),
+        (builder().on_elicitation(Patient(26 * day)), 26 * day),
+    ] {
+        let (builder, events) = recorded(builder);
+        let (client, mut peer) = connected(builder).await;
+        assert_eq!(cancelled_after(&mut peer).await, expected);
+        assert_eq!(told(&events), ["asked", "ended TimedOut"]);
+        assert_idle(&client);
+    }
+}
+
+/// seed:E21, seed:S-41: what the server takes back ends for whoever holds it, and gets no answer.
+#[tokio::test(start_paused = true)]
+async fn a_withdrawn_question_is_taken_out_of_every_hand() {
+    let (client, mut peer) = connected(builder().elicitation_stream()).await;
+    let mut questions = client.elicitations();
+    peer.send(form(1)).await;
+    let question = questions.next().await.unwrap();
+    peer.send(withdraw(1)).await;
+    assert_eq!(question.ended().await, End::Withdrawn);
+    assert!(question.respond(named("late")).is_err());
+    drop(question);
+    peer.expect_silence(SECOND).await;
+    // One that was withdrawn before anybody took it is never seen.
+    peer.send(form(2)).await;
+    peer.send(withdraw(2)).await;
+    peer.send(form(3)).await;
+    let question = questions.next().await.unwrap();
+    question.respond(named("Ada")).unwrap();
+    assert_eq!(peer.receive().await["id"], 3);
+    assert_idle(&client);
+}
+
+/// seed:B17, seed:S-42, seed:S-43, seed:E31: the end of `srv` ends what is asked by `srv` and nothing of `srv:child`, and a
+/// late answer reaches no newer connection.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_connection_ends_its_questions_and_no_others() {
+    let desk = Desk::default();
+    let mut questions = desk.elicitations();
+    let (events_builder, events) = recorded(builder());
+    let (srv, mut peer) = connected(events_builder.desk(&desk, "srv")).await;
+    let (_child, mut child) = connected(builder().desk(&desk, "srv:child")).await;
+    peer.send(form(1)).await;
+    let of_srv = questions.next().await.unwrap();
+    peer.send(url("u", "e1")).await;
+    let link = questions.next().await.unwrap();
+    link.respond(ElicitResult::accept_url()).unwrap();
+    assert_eq!(peer.receive().await["result"], json!({ "action": "accept" }));
+    let waiting = tokio::spawn({
+        let desk = desk.clone();
+        async move { desk.completed("srv", "e1", Some(900 * SECOND)).await }
+    });
+    child.send(form(1)).await;
+    let of_child = questions.next().await.unwrap();
+    assert_eq!((of_srv.server(), of_child.server()), ("srv", "srv:child"));
+
+    let begun = Instant::now();
+    tokio::join!(srv.close(), async {
+        peer.expect_end().await;
+        drop(peer);
+    });
+    assert_eq!(of_srv.ended().await, End::ConnectionLost);
+    assert!(!waiting.await.unwrap());
+    assert!(begun.elapsed() < 20 * SECOND, "nothing waited for its time");
+    assert_eq!(desk.open_questions().len(), 1);
+    let last = events.lock().unwrap().last().cloned();
+    assert!(matches!(last, Some(ClientEvent::Closed)), "what ends is told before the end of the connection");
+    assert_eq!(told(&events).last().unwrap(), "ended ConnectionLost");
+
+    let (_again, mut newer) = connected(builder().desk(&desk, "srv")).await;
+    assert!(of_srv.respond(named("late")).is_err());
+    newer.expect_silence(SECOND).await;
+    of_child.respond(named("Ada")).unwrap();
+    assert_eq!(child.receive().await["result"]["action"], "accept");
+    assert!(desk.forget_server("srv").is_err(), "it is connected");
+    assert!(desk.forget_server("nobody").is_ok());
+}
+
+/// seed:B17: a peer that dies is a connection that ends.
+#[tokio::test(start_paused = true)]
+async fn the_death_of_the_peer_ends_its_questions() {
+    let (client, mut peer) = connected(builder().elicitation_stream()).await;
+    let mut questions = client.elicitations();
+    peer.send(form(1)).await;
+    let question = questions.next().await.unwrap();
+    drop(peer);
+    assert_eq!(question.ended().await, End::ConnectionLost);
+    assert_idle(&client);
+}
