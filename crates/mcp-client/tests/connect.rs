@@ -225,3 +225,43 @@ fn a_signal_ends_the_server_too() {
     }
     assert!(!alive());
 }
+
+/// auth:SEC-15: without `--json` people read what happened on standard error, and no server writes to their terminal.
+#[cfg(unix)]
+#[test]
+fn people_get_words_and_no_control_characters() {
+    let tools = r#"{"tools":[{"name":"a\u001b[2J","description":"first\nsecond"},{"name":"long-name"}]}"#;
+    let result = r#"{"content":[{"type":"text","text":"one\ntwo\u001b]0;x\u0007"},{"type":"image","mimeType":"image/png","data":"AAAA"}]}"#;
+    let odd = r#"{"content":[{"type":"text","text":"no"}],"isError":true,"structuredContent":1e999}"#;
+    let script = answers(&[tools, result, odd, r#"{"content":[],"structuredContent":{"a":1}}"#]);
+    let options =
+        ["--mode", "legacy", "--list", "--call", "t", "{}", "--call", "u", "{}", "--call", "v", "{}"];
+    let error = r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32000,"message":"x\u001b[1m","data":{"k":1}}}"#;
+    let script = format!("{script} read -r l; printf '%s\\n' '{error}'; cat");
+    let output =
+        connect().args(options).args(["--call", "w", "{}", "stdio"]).args(server(&script)).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    for line in [
+        "connected to a server without a name, protocol 2025-11-25 (",
+        "  it has tools",
+        "2 tools (",
+        "  a\\u{1b}[2J  first",
+        "  long-name",
+        "call t (",
+        "  one",
+        "  two\\u{1b}]0;x\\u{7}",
+        "  [image image/png, 4 bytes of base64]",
+        "    \"a\": 1",
+        "call w FAILED after ",
+        "the server answered with error -32000: x\\u{1b}[1m [rpc]",
+        "  data: {\"k\":1}",
+        "closed (",
+    ] {
+        assert!(text.lines().any(|shown| shown.contains(line)), "{line} in {text}");
+    }
+    // What no number holds is shown as it came.
+    assert!(text.contains("1e999"), "{text}");
+}

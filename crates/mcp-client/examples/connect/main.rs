@@ -10,6 +10,7 @@
 mod elicit;
 mod options;
 mod output;
+mod text;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

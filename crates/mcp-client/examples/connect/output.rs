@@ -8,6 +8,8 @@ use mcp_client::{Error, ErrorKind, RawJson};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::text;
+
 /// Prints lines whole, whatever task they come from.
 pub(crate) struct Output {
     json: bool,
@@ -114,8 +116,7 @@ impl Output {
 
     /// Prints one line.
     pub(crate) fn print(&self, line: &impl Serialize) {
-        let text = if self.json { serde_json::to_string(line) } else { serde_json::to_string_pretty(line) };
-        let Ok(text) = text else { return };
+        let Ok(text) = serde_json::to_string(line) else { return };
         let _whole = self.lock.lock();
         // A reader that went away (`| head`) must not become a panic.
         let _ = if self.json {
@@ -123,7 +124,7 @@ impl Output {
             // What a server wrote over several lines is one line here: a line end in JSON is white space.
             writeln!(out, "{}", text.replace(['\n', '\r'], " ")).and_then(|()| out.flush())
         } else {
-            writeln!(std::io::stderr().lock(), "{text}")
+            writeln!(std::io::stderr().lock(), "{}", text::render(&text))
         };
     }
 }
