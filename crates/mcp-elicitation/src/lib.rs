@@ -1,9 +1,4 @@
-//! Questions that Model Context Protocol servers put to people: requests checked before anybody sees them, answers
-//! before they are sent, URLs judged, and a state machine that keeps count of what is open.
-//!
-//! It does no I/O and reads no clock, opens nothing and fetches nothing, and imports no other crate of this
-//! workspace. It reads the revisions 2025-06-18, 2025-11-25 and 2026-07-28 of the
-//! [elicitation pages](https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation).
+#![doc = include_str!("../README.md")]
 //!
 //! # The three layers
 //!
@@ -110,8 +105,3 @@ pub use self::{
     url::{SafeUrl, UrlPolicy, UrlRefusal, UrlReport, UrlVerdict, UrlWarning},
     violation::{Rule, Violation},
 };
-
-/// The example of the README, compiled.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

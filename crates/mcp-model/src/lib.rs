@@ -1,10 +1,6 @@
-//! The data types of the Model Context Protocol specification, every revision readable.
+#![doc = include_str!("../README.md")]
 //!
-//! One set of types reads what servers of all five revisions (and of the tasks extension) send, and writes what a
-//! client sends them. There is no I/O here, no JSON-RPC envelope and no behaviour: what a session does with the types
-//! is for others to say. Elicitation has a crate of its own; where it touches these types, they hold raw JSON.
-//!
-//! # Reading
+//! # Reading, case by case
 //!
 //! | what comes | what happens |
 //! |---|---|
@@ -23,7 +19,7 @@
 //! Everything that comes from a server is the server's word. Names, descriptions, annotations, icons, instructions,
 //! log messages and content are untrusted; so is what a server says of itself.
 //!
-//! # Writing
+//! # Writing, case by case
 //!
 //! Optional members that are absent are left out. Where a revision lacks a member, `for_version` leaves it out.
 //!
@@ -64,11 +60,6 @@ mod subscription;
 mod task;
 mod tool;
 mod version;
-
-/// Runs the example of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
 
 pub use self::cache::CacheScope;
 pub use self::client_capabilities::{

@@ -1,12 +1,8 @@
-//! Model Context Protocol transports: stdio and Streamable HTTP.
-//!
-//! A transport carries JSON-RPC envelopes, each decoded once and handed over as [`Received`]. It knows no MCP methods, correlates
-//! nothing and starts nothing again by itself; that is the business of whoever owns the connection. Each transport
-//! is a feature and a module, with its core apart from the adapters that do I/O.
-//!
-//! Every buffer, queue and wait that a peer can grow has a limit in the configuration of its transport. Text that a peer
-//! wrote is kept apart from our own and is shown through [`Untrusted`] only.
-
+#![cfg_attr(all(feature = "stdio", feature = "http"), doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(all(feature = "stdio", feature = "http")),
+    doc = "Model Context Protocol transports: stdio and Streamable HTTP, each a feature."
+)]
 #![forbid(unsafe_code)]
 
 mod error;
@@ -22,8 +18,3 @@ pub use error::{Error, ErrorKind, Limit, SpawnFailure};
 pub use exit::ProcessExit;
 pub use received::Received;
 pub use untrusted::Untrusted;
-
-/// Compiles the examples of the README.
-#[cfg(all(doctest, feature = "stdio", feature = "http"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
