@@ -221,6 +221,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Takes tasks: a server may answer a tool call with one, and a tool that must be one under 2025-11-25 is called as
+    /// such. Declares the extension `io.modelcontextprotocol/tasks` with each request of the modern era. Awaiting a call
+    /// waits for its task, for 30 minutes at most; [`Call::as_task`](crate::Call::as_task) gives it into the application's
+    /// hands. Default: no tasks.
+    pub fn tasks(mut self, tasks: mcp_proto::TaskConfig) -> Self {
+        self.config.tasks = Some(tasks);
+        self
+    }
+
     /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
     /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {

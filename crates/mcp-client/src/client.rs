@@ -208,6 +208,11 @@ impl Client {
         &self.inner.driver
     }
 
+    /// Whether the builder declared tasks.
+    pub(crate) fn takes_tasks(&self) -> bool {
+        self.inner.driver.with(|core, _| core.takes_tasks())
+    }
+
     pub(crate) fn request_options(&self) -> CallOptions {
         self.inner.request.clone()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
-use mcp_proto::{CallError, Misuse, SuspendedCall};
+use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
 
 /// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
@@ -49,7 +49,7 @@ enum Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller cancelled the operation.
+    /// The caller cancelled the operation, or somebody the task that the call became.
     Cancelled,
     /// The connection is closed; where a process died, the message says how and ends with its last words.
     Closed,
@@ -113,6 +113,12 @@ impl Error {
                 CallError::InputRefused(_) => ErrorKind::InputRefused,
                 CallError::Rpc(_) => ErrorKind::Rpc,
                 CallError::Oversized { .. } | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
+                CallError::Task(task) => match task {
+                    TaskError::Cancelled => ErrorKind::Cancelled,
+                    TaskError::Expired { .. } => ErrorKind::Timeout,
+                    TaskError::Unknown(_) => ErrorKind::Rpc,
+                    _ => ErrorKind::LimitExceeded,
+                },
                 CallError::Timeout { .. } => ErrorKind::Timeout,
                 CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
                 _ => ErrorKind::PeerMisbehaved,
@@ -140,7 +146,11 @@ impl Error {
     /// [`InputRefused`](ErrorKind::InputRefused) the one of the application's own handler.
     pub fn error_object(&self) -> Option<&ErrorObject> {
         match &self.inner.cause {
-            Cause::Call(CallError::Rpc(object) | CallError::InputRefused(object)) => Some(object),
+            Cause::Call(
+                CallError::Rpc(object)
+                | CallError::InputRefused(object)
+                | CallError::Task(TaskError::Unknown(object)),
+            ) => Some(object),
             Cause::Transport(error) => error.body_error(),
             _ => None,
         }
@@ -151,6 +161,14 @@ impl Error {
         self.transport().and_then(mcp_transport::Error::status)
     }
 
+    /// How the task of the call ended, where that is why there is no result.
+    pub fn task_error(&self) -> Option<&TaskError> {
+        match &self.inner.cause {
+            Cause::Call(CallError::Task(error)) => Some(error),
+            _ => None,
+        }
+    }
+
     /// The limit that was hit.
     pub fn limit(&self) -> Option<Limit> {
         match &self.inner.cause {
@@ -159,6 +177,12 @@ impl Error {
                 Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
             }
             Cause::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
+            Cause::Call(CallError::Task(TaskError::TooManyInputs { limit })) => {
+                Some(Limit { name: "max_inputs", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
+            }
+            Cause::Call(CallError::Task(TaskError::TooManyPolls { limit })) => {
+                Some(Limit { name: "max_polls", value: u64::from(*limit) })
+            }
             Cause::Call(CallError::TooManyRounds { limit }) => {
                 Some(Limit { name: "max_input_rounds", value: u64::from(*limit) })
             }

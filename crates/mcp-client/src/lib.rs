@@ -15,6 +15,7 @@ pub mod host;
 mod requests;
 mod sampling;
 mod subscription;
+mod tasks;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};
@@ -37,7 +38,7 @@ pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{
     Answer, CacheConfig, CacheUse, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind,
-    Mode, ServerFacts, SuspendedCall, Verdict, VerdictReason,
+    Mode, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate, Verdict, VerdictReason,
 };
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
@@ -45,3 +46,4 @@ pub use mcp_transport::{self as transport, ProcessExit};
 pub use requests::{Call, CallFuture, List, ListedItem, Outcome, Pages};
 pub use sampling::{SamplingContext, SamplingHandler};
 pub use subscription::{Change, Subscription};
+pub use tasks::{Task, TaskCall};

@@ -14,6 +14,7 @@ mod open_call;
 mod questions;
 mod slot;
 mod subscribing;
+mod tasking;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,6 +42,7 @@ use crate::sampling::ErasedSampling;
 pub(crate) use background::MAX_BACKGROUND_NOTICES;
 pub(crate) use channel::{ChannelLink, Receiver, Sender};
 pub(crate) use http::HttpLink;
+pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use open_call::OpenCall;
 use slot::{Slot, Step};
@@ -484,6 +486,12 @@ impl State {
             Event::Subscribed { call, granted } => {
                 if let Some(slot) = self.slots.get_mut(&call) {
                     slot.grant(granted);
+                }
+            }
+            Event::Task { call, update } => {
+                let stored = self.core.stored_task(call);
+                if let Some(slot) = self.slots.get(&call) {
+                    slot.tell_task(*update, stored);
                 }
             }
             Event::ServerRequest(request) => outbox.questions.push(request),

@@ -5,8 +5,10 @@ use std::task::Waker;
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{ProgressNotificationParams, SubscriptionFilter};
-use mcp_proto::{CallError, Transmit};
-use tokio::sync::oneshot;
+use mcp_proto::{CallError, StoredTask, TaskUpdate, Transmit};
+use tokio::sync::{oneshot, watch};
+
+use super::tasking::TaskNews;
 
 /// Progress notifications that wait for the task of their call. A task that is not polled loses the oldest: progress
 /// is a statement about now, and the newest says most.
@@ -23,6 +25,8 @@ pub(crate) struct Slot {
     progress_bytes: usize,
     /// Told what the server grants to a subscription.
     granted: Option<oneshot::Sender<SubscriptionFilter>>,
+    /// Told of the task that the call became.
+    task: Option<watch::Sender<Option<TaskNews>>>,
     outcome: Option<Result<RawJson, CallError>>,
     waker: Option<Waker>,
 }
@@ -49,6 +53,21 @@ impl Slot {
             // Nobody waits any more where the subscription was dropped meanwhile.
             let _ = granted.send(filter);
         }
+    }
+
+    /// The slot of a call that may become a task.
+    pub(crate) fn of_task(news: watch::Sender<Option<TaskNews>>) -> Self {
+        Self { task: Some(news), ..Self::default() }
+    }
+
+    /// `stored` is `None` for a task that is over: what was told before still holds.
+    pub(crate) fn tell_task(&self, update: TaskUpdate, stored: Option<StoredTask>) {
+        let Some(news) = &self.task else { return };
+        news.send_modify(|news| {
+            let kept = news.take().map(|news| news.stored);
+            let stored = stored.or(kept).unwrap_or_else(|| StoredTask::new(update.task.task_id.clone()));
+            *news = Some(TaskNews { update, stored });
+        });
     }
 
     pub(crate) fn push_transmit(&mut self, transmit: Transmit) -> Option<Waker> {

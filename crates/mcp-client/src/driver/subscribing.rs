@@ -82,7 +82,7 @@ fn early(outcome: Result<Result<(), Error>, oneshot::error::RecvError>) -> Error
 }
 
 /// Ends the task of a subscription that nobody waits for.
-struct AbortOnDrop(Option<AbortHandle>);
+pub(super) struct AbortOnDrop(pub(super) Option<AbortHandle>);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

@@ -3,6 +3,7 @@
 mod list;
 mod methods;
 mod suspend;
+mod task;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,6 +23,8 @@ use serde_json::{Map, Value};
 use crate::client::Client;
 use crate::driver::ProgressFn;
 use crate::error::Error;
+
+pub(crate) use task::{Decode, Parts};
 
 pub use list::{List, ListedItem, Pages};
 pub use suspend::Outcome;

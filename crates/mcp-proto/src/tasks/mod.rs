@@ -66,6 +66,8 @@ struct Known {
     task: Task,
     /// When this wait first heard of it. The time to live counts from its creation, which is no later.
     since: Instant,
+    /// Whether the application was told anything of it.
+    is_told: bool,
 }
 
 impl fmt::Debug for Known {

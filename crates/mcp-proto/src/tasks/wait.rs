@@ -20,6 +20,11 @@ use crate::event::{EndReason, Event};
 use crate::incoming::Origin;
 
 impl Connection {
+    /// Whether this connection takes tasks ([`Config::tasks`](crate::Config::tasks)).
+    pub const fn takes_tasks(&self) -> bool {
+        self.config.tasks.is_some()
+    }
+
     /// Whether a result of the type `task` is an answer to this method, from a modern server.
     pub(crate) fn takes_task(&self, method: &str) -> bool {
         self.config.tasks.is_some() && method == methods::TOOLS_CALL
@@ -123,7 +128,7 @@ impl Connection {
     fn created(&mut self, now: Instant, call: CallId, mut state: CallState, created: CreateTaskResult) {
         let Some(task) = state.task.as_mut() else { return };
         let immediate_response = meta::read(created.meta.as_deref(), meta::MODEL_IMMEDIATE_RESPONSE);
-        task.known = Some(Known { task: created.task.clone(), since: now });
+        task.known = Some(Known { task: created.task.clone(), since: now, is_told: true });
         self.push_event(Event::Task {
             call,
             update: Box::new(TaskUpdate { task: created.task, immediate_response }),
@@ -141,7 +146,8 @@ impl Connection {
             return self.end_call(call, &state, Err(error));
         }
         task.failed_polls = 0;
-        let is_new = known.task.status != read.task.status
+        let is_new = !std::mem::replace(&mut known.is_told, true)
+            || known.task.status != read.task.status
             || known.task.status_message != read.task.status_message
             || known.task.last_updated_at != read.task.last_updated_at;
         known.task = read.task;
@@ -187,7 +193,10 @@ impl Connection {
         if let Some(error) = over {
             return self.end_call(call, &state, Err(CallError::Task(error)));
         }
-        let is_told = task.known.as_ref().is_some_and(|known| self.is_told_of(&known.task.task_id));
+        // In 2025-11-25 such notices are not to be relied on.
+        let is_modern = self.phase.modern().is_some();
+        let is_told =
+            is_modern && task.known.as_ref().is_some_and(|known| self.is_told_of(&known.task.task_id));
         task.step = Step::Waiting;
         task.next_poll = now.checked_add(task.interval(&config, is_told));
         self.arm(task.next_poll, Timer::Poll(call));

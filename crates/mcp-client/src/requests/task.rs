@@ -1,0 +1,52 @@
+//! Taking a call apart, to make a task of it.
+
+use std::borrow::Cow;
+
+use mcp_jsonrpc::RawJson;
+use mcp_model::CallToolResult;
+use mcp_proto::CallOptions;
+
+use super::suspend::Resumed;
+use super::{Call, decode};
+use crate::client::Client;
+use crate::driver::{ProgressFn, TaskOrigin};
+use crate::error::Error;
+
+/// Makes a value of a raw result, for the method.
+pub(crate) type Decode<T> = fn(&str, RawJson) -> Result<T, Error>;
+
+/// What a call is made of, beside what it sends.
+pub(crate) struct Parts<T> {
+    pub(crate) client: Client,
+    pub(crate) method: Cow<'static, str>,
+    pub(crate) options: CallOptions,
+    pub(crate) on_progress: Option<ProgressFn>,
+    pub(crate) decode: Decode<T>,
+}
+
+impl<T> Call<T> {
+    pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
+        let Self { client, method, params, options, on_progress, resumed, decode } = self;
+        let origin = params.map(|params| match resumed {
+            Some(resumed) => {
+                let Resumed { call, answers } = *resumed;
+                TaskOrigin::Suspended { call, answers }
+            }
+            None => TaskOrigin::Call { method: method.clone().into_owned(), params },
+        });
+        (Parts { client, method, options, on_progress, decode }, origin)
+    }
+}
+
+impl Client {
+    /// The parts of a call of this method that was made before.
+    pub(crate) fn parts_of_task(&self, method: String) -> Parts<CallToolResult> {
+        Parts {
+            client: self.clone(),
+            method: Cow::Owned(method),
+            options: self.request_options(),
+            on_progress: None,
+            decode: decode::<CallToolResult>,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! From a call to a task.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_model::CallToolResult;
+use mcp_proto::StoredTask;
+
+use super::Task;
+use crate::client::Client;
+use crate::driver::TaskOrigin;
+use crate::error::Error;
+use crate::requests::{Call, Parts};
+
+/// A call that is going to be a task if the server makes it one. Await it to send it: that gives a [`Task`] as soon as
+/// there is one, or the result is there.
+///
+/// Dropping the future cancels the call, as dropping a [`Call`] does. A task that exists at the server by then goes on
+/// there, unless [`cancel_on_drop`](Self::cancel_on_drop) says otherwise.
+///
+/// # Errors
+///
+/// When awaited: those of the call, up to the moment it became a task.
+#[must_use = "a call is sent when it is awaited"]
+pub struct TaskCall<T> {
+    parts: Parts<T>,
+    origin: Result<TaskOrigin, Error>,
+    listen: bool,
+}
+
+impl<T: 'static> Call<T> {
+    /// Makes this a task where the server runs such calls as tasks: with 2026-07-28 that is the server's decision, under
+    /// 2025-11-25 the tool has to allow it. One that answers at once gives a task that is done.
+    ///
+    /// Needs [`ClientBuilder::tasks`](crate::ClientBuilder::tasks). Without this method a call waits for its task by itself,
+    /// and awaiting it gives the result.
+    pub fn as_task(self) -> TaskCall<T> {
+        let (mut parts, origin) = self.into_parts();
+        parts.options.task.wanted = true;
+        let origin = origin.and_then(|origin| {
+            if parts.client.takes_tasks() {
+                Ok(origin)
+            } else {
+                Err(Error::misuse(mcp_proto::Misuse::NotDeclaredByClient { capability: "tasks" }))
+            }
+        });
+        TaskCall { parts, origin, listen: false }
+    }
+}
+
+impl Client {
+    /// Comes back to a task, on another connection or in another process. The tool is not called again.
+    ///
+    /// # Errors
+    ///
+    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) where the task is at another server, or without
+    /// [`ClientBuilder::tasks`](crate::ClientBuilder::tasks); and those of a task that the server does not know (any more),
+    /// see [`Error::task_error`](crate::Error::task_error).
+    pub fn resume_task(&self, stored: StoredTask) -> TaskCall<CallToolResult> {
+        let parts = self.parts_of_task(stored.method.clone());
+        let ours = stored.server.is_empty() || stored.server == self.driver().server_name();
+        let origin = if ours {
+            Ok(TaskOrigin::Stored(stored))
+        } else {
+            Err(Error::misused("the task is at another server"))
+        };
+        TaskCall { parts, origin, listen: false }
+    }
+}
+
+impl<T> TaskCall<T> {
+    /// The hard end of the wait, counted from the call. Default 30 minutes. The task goes on after it.
+    pub fn max_total(mut self, max_total: Duration) -> Self {
+        self.parts.options.max_total = max_total;
+        self
+    }
+
+    /// How long the server is asked to keep the task (2025-11-25; later the server decides). Default: its own choice.
+    pub fn keep_for(mut self, ttl: Duration) -> Self {
+        self.parts.options.task.keep_for = Some(ttl);
+        self
+    }
+
+    /// Whether the server is asked to cancel the task when the wait for it is given up: by dropping the [`Task`], after
+    /// `max_total`, or without the input it needs. Default: no, and the task goes on.
+    pub fn cancel_on_drop(mut self, cancel: bool) -> Self {
+        self.parts.options.task.cancel_abandoned = cancel;
+        self
+    }
+
+    /// Has the server tell of changes by itself, where it does (2026-07-28, `subscriptions/listen`): they are seen at once,
+    /// and the server is asked less often. Takes a stream of its own over HTTP. Default: no.
+    pub fn listen(mut self) -> Self {
+        self.listen = true;
+        self
+    }
+}
+
+impl<T: 'static> IntoFuture for TaskCall<T> {
+    type Output = Result<Task<T>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { parts, origin, listen } = self;
+        Box::pin(async move {
+            let Parts { client, method, options, on_progress, decode } = parts;
+            let driver = Arc::clone(client.driver());
+            let running = driver.run_task(origin?, options, on_progress, listen)?;
+            Task::begin(client, running, method, decode).await
+        })
+    }
+}
+
+impl<T> fmt::Debug for TaskCall<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskCall").field("method", &self.parts.method).finish_non_exhaustive()
+    }
+}
