@@ -23,6 +23,12 @@ pub enum Event {
         /// Its result, raw, or why there is none.
         outcome: Result<RawJson, CallError>,
     },
+    /// A call has nothing on the wire for a while, and goes on by itself at another time than before
+    /// ([`Connection::call_deadline`](crate::Connection::call_deadline)).
+    CallPaused {
+        /// The call.
+        call: CallId,
+    },
     /// The server finished a URL elicitation that it had asked for (`notifications/elicitation/complete`).
     ElicitationComplete {
         /// The opaque id given by the server.

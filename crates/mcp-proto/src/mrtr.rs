@@ -204,6 +204,8 @@ impl Connection {
         self.calls.insert(call, state);
         if at_once {
             self.resume(now, call);
+        } else {
+            self.push_event(Event::CallPaused { call });
         }
     }
 

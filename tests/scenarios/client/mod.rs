@@ -11,3 +11,6 @@ mod lists;
 pub(crate) mod peer;
 mod questions;
 mod runtimes;
+mod tasks;
+mod tasks_http;
+mod tasks_legacy;

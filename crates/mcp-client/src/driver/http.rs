@@ -187,6 +187,13 @@ fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
     let failure = match (error.kind(), error.status()) {
         (ErrorKind::SessionLost, _) => ExchangeFailure::SessionLost,
         (ErrorKind::Status, Some(status)) => ExchangeFailure::Status(status),
+        (
+            ErrorKind::LimitExceeded
+            | ErrorKind::Misuse
+            | ErrorKind::PeerMisbehaved
+            | ErrorKind::Unauthorized,
+            _,
+        ) => ExchangeFailure::Refused,
         _ => ExchangeFailure::Other,
     };
     if call.exchange_failed(failure) { Ok(()) } else { call.failed(error) }

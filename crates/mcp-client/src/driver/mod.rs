@@ -488,6 +488,11 @@ impl State {
                     slot.grant(granted);
                 }
             }
+            Event::CallPaused { call } => {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    outbox.wakers.extend(slot.stir());
+                }
+            }
             Event::Task { call, update } => {
                 let stored = self.core.stored_task(call);
                 if let Some(slot) = self.slots.get(&call) {

@@ -70,6 +70,11 @@ impl Slot {
         });
     }
 
+    /// Its deadline is another one now.
+    pub(crate) fn stir(&mut self) -> Option<Waker> {
+        self.waker.take()
+    }
+
     pub(crate) fn push_transmit(&mut self, transmit: Transmit) -> Option<Waker> {
         self.transmits.push_back(transmit);
         self.waker.take()

@@ -205,6 +205,7 @@ impl Connection {
         state.deadline = state.hard_deadline;
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
+        self.push_event(Event::CallPaused { call });
     }
 
     /// The wait of this call is over: asks where its task stands, or sends what was answered.
@@ -285,7 +286,7 @@ impl Connection {
         let passing = match failure {
             ExchangeFailure::Status(status) => status == 429 || (500..600).contains(&status),
             ExchangeFailure::Other => true,
-            ExchangeFailure::SessionLost => false,
+            ExchangeFailure::Refused | ExchangeFailure::SessionLost => false,
         };
         if !passing || !self.can_outlast(now, state) {
             return false;

@@ -125,7 +125,9 @@ impl Session {
             self.sent.push(transmit);
         }
         while let Some(event) = self.core.poll_event() {
-            self.events.push(event);
+            if !matches!(event, Event::CallPaused { .. }) {
+                self.events.push(event);
+            }
         }
     }
 
