@@ -102,7 +102,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Which URLs the server may send people to. Default: https without credentials, and http on loopback hosts.
+    /// Which URLs the server may send people to. Default: https without credentials, and http on loopback hosts. Over HTTP
+    /// people are warned of hosts that look like the server's own, unless the policy names another.
     pub fn elicitation_urls(mut self, policy: UrlPolicy) -> Self {
         self.config.elicitation_urls = policy;
         self
@@ -297,6 +298,9 @@ impl ClientBuilder {
 
     async fn connect_http(mut self, server: &HttpServer, seat: Seat) -> Result<Client, Error> {
         let connection = server.connect();
+        if self.config.elicitation_urls.server_host().is_none() {
+            self.config.elicitation_urls = self.config.elicitation_urls.server(&server.describe());
+        }
         self.config.wire = Wire::Exchanges;
         if server.has_changing_credentials() && !self.cache_is_set {
             self.config.cache.keep_private = false;

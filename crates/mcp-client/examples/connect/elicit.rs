@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use mcp_client::{
-    Choice, ElicitAction, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler,
-    Field, FieldKind, Form,
+    Choice, ClientEvent, Desk, ElicitAction, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext,
+    ElicitationEvent, ElicitationHandler, Events, Field, FieldKind, Form,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -46,6 +46,25 @@ impl ElicitationHandler for Answers {
         }
         self.output.print(&describe(&request, &answer));
         answer.into()
+    }
+}
+
+/// Lets calls go on that wait until something was done at a URL, because this program opens none: at once, or when the
+/// person at the terminal says so.
+pub(crate) async fn continue_calls(mut events: Events, desk: Desk, how: Elicit) {
+    while let Some(event) = events.next().await {
+        let ClientEvent::Elicitation(ElicitationEvent::CallWaits { wait }) = event else { continue };
+        let desk = desk.clone();
+        match how {
+            // A call that waits no longer needs no word.
+            Elicit::Ask => drop(tokio::task::spawn_blocking(move || {
+                match line("  Press Enter when you are done there: ") {
+                    Some(_) => desk.continue_call(wait),
+                    None => desk.give_up_call(wait),
+                }
+            })),
+            _ => drop(desk.continue_call(wait)),
+        }
     }
 }
 

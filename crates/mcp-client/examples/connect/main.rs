@@ -154,7 +154,13 @@ async fn connect(options: &Options, endpoint: Endpoint, output: &Arc<Output>) ->
     let printer = Arc::clone(output);
     let connecting = builder.on_event(move |event| print_event(&printer, event)).connect(endpoint);
     match tokio::time::timeout(options.timeout, connecting).await {
-        Ok(connected) => connected.map_err(Failure::from),
+        Ok(Ok(client)) => {
+            if let Some(how) = options.elicit.clone() {
+                tokio::spawn(elicit::continue_calls(client.events(), client.desk().clone(), how));
+            }
+            Ok(client)
+        }
+        Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Failure::timeout("connect", options.timeout, false)),
     }
 }
