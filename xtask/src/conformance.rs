@@ -40,6 +40,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
     Claim { revision: "2026-07-28", mode: "both", only: None },
     Claim { revision: "2025-11-25", mode: "both", only: None },
     Claim { revision: "2025-06-18", mode: "both", only: None },
+    Claim { revision: EXTENSIONS, mode: "both", only: None },
 ];
 
 const REQUIRED: &str = include_str!("../data/required-checks.json");

@@ -98,7 +98,17 @@ const RULES: &[Rule] = &[
             "mcp-sse",
             "mcp-transport",
         ],
-        others: Some(&["bytes", "jsonschema", "serde", "serde_json", "sha2", "tokio", "tracing"]),
+        others: Some(&[
+            "base64",
+            "bytes",
+            "jsonschema",
+            "saphyr-parser",
+            "serde",
+            "serde_json",
+            "sha2",
+            "tokio",
+            "tracing",
+        ]),
     },
     Rule {
         name: "mcp-inbox-sqlite",

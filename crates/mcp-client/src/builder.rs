@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{Implementation, ProtocolVersion, Root};
-use mcp_proto::{
-    CacheConfig, CallOptions, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire,
-};
+use mcp_proto::{CacheConfig, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::LineConnection;
 
 use crate::client::Client;
+use crate::defaults::Defaults;
 use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
 use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender};
 use crate::elicitation::ElicitationHandler;
@@ -32,7 +31,7 @@ const BYTE_STREAM: &str = "a byte stream";
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
-    config: Config,
+    pub(crate) config: Config,
     elicitation: Option<AnyElicitationHandler>,
     modes: Option<ElicitationSupport>,
     listens: bool,
@@ -40,7 +39,7 @@ pub struct ClientBuilder {
     shared_desk: Option<(Desk, Arc<str>)>,
     desk_config: DeskConfig,
     sampling: Option<Arc<dyn ErasedSampling>>,
-    request: CallOptions,
+    pub(crate) defaults: Defaults,
     on_event: Option<EventFn>,
     event_capacity: usize,
     event_capacity_bytes: usize,
@@ -60,7 +59,7 @@ impl ClientBuilder {
             shared_desk: None,
             desk_config: DeskConfig::default(),
             sampling: None,
-            request: CallOptions::default(),
+            defaults: Defaults::default(),
             on_event: None,
             event_capacity: 1024,
             event_capacity_bytes: 16 * 1024 * 1024,
@@ -186,7 +185,7 @@ impl ClientBuilder {
 
     /// How long a call waits for its answer unless it says otherwise. Default 60 s.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.request.timeout = timeout;
+        self.defaults.options.timeout = timeout;
         self
     }
 
@@ -292,7 +291,7 @@ impl ClientBuilder {
         seat: Seat,
     ) -> (Client, Arc<Driver>) {
         let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name, seat);
-        let client = Client::new(Arc::clone(&driver), self.request.clone(), Some(receiver));
+        let client = Client::new(Arc::clone(&driver), self.defaults.clone(), Some(receiver));
         (client, driver)
     }
 
@@ -307,7 +306,7 @@ impl ClientBuilder {
         }
         let driver =
             self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe(), seat.clone());
-        let error = match Client::new(driver, self.request.clone(), None).finish_connecting().await {
+        let error = match Client::new(driver, self.defaults.clone(), None).finish_connecting().await {
             Ok(client) => return Ok(client),
             Err(error) => error,
         };
@@ -369,7 +368,7 @@ impl fmt::Debug for ClientBuilder {
             .field("config", &self.config)
             .field("elicitation", &self.elicitation.is_some())
             .field("sampling", &self.sampling.is_some())
-            .field("request", &self.request)
+            .field("defaults", &self.defaults)
             .finish_non_exhaustive()
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
+use crate::defaults::Defaults;
 use crate::desk::{Desk, ElicitationRoute, Elicitations};
 use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
 use crate::elicitation::ElicitationHandler;
@@ -32,7 +33,7 @@ pub struct Client {
 
 struct Inner {
     driver: Arc<Driver>,
-    request: CallOptions,
+    defaults: Defaults,
     server: OnceLock<ServerFacts>,
     /// The reader of the connection (the pipe, or the standing HTTP stream).
     reader: Mutex<Option<AbortHandle>>,
@@ -58,12 +59,12 @@ impl Client {
         ClientBuilder::new(client_info)
     }
 
-    pub(crate) fn new(driver: Arc<Driver>, request: CallOptions, receiver: Option<Receiver>) -> Self {
+    pub(crate) fn new(driver: Arc<Driver>, defaults: Defaults, receiver: Option<Receiver>) -> Self {
         let reader = receiver.map(|receiver| driver.spawn_channel_reader(receiver));
         Self {
             inner: Arc::new(Inner {
                 driver,
-                request,
+                defaults,
                 server: OnceLock::new(),
                 reader: Mutex::new(reader),
                 closed: OnceCell::new(),
@@ -213,8 +214,13 @@ impl Client {
         self.inner.driver.with(|core, _| core.takes_tasks())
     }
 
+    #[cfg(feature = "schema")]
+    pub(crate) fn output_checks(&self) -> Option<&Arc<crate::schema::OutputChecks>> {
+        self.inner.defaults.output.as_ref()
+    }
+
     pub(crate) fn request_options(&self) -> CallOptions {
-        self.inner.request.clone()
+        self.inner.defaults.options()
     }
 }
 

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
+use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
+
+#[cfg(feature = "schema")]
+use crate::schema::{OutputError, SchemaError};
 
 /// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
 const MAX_SHOWN_MESSAGE: usize = 512;
@@ -34,10 +38,14 @@ enum Cause {
     /// The connection ended, and the transport knows why.
     Ended(mcp_transport::Error),
     Limit(Limit),
+    #[cfg(feature = "schema")]
+    Output(Box<OutputError>),
     Misuse(Misuse),
     Misused(String),
     /// A server of a host that is not connected.
     NotConnected(String),
+    /// The key of an extension or of `_meta`.
+    Key(InvalidKey),
     Result {
         method: String,
         source: mcp_jsonrpc::ParseError,
@@ -126,9 +134,14 @@ impl Error {
             Cause::Connector(_) => ErrorKind::Transport,
             Cause::Ended(_) | Cause::NotConnected(_) => ErrorKind::Closed,
             Cause::Limit(_) => ErrorKind::LimitExceeded,
+            #[cfg(feature = "schema")]
+            Cause::Output(output) => match output.error {
+                SchemaError::LimitExceeded(_) => ErrorKind::LimitExceeded,
+                _ => ErrorKind::PeerMisbehaved,
+            },
             Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
             Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
-            Cause::Misuse(_) | Cause::Misused(_) => ErrorKind::Misuse,
+            Cause::Key(_) | Cause::Misuse(_) | Cause::Misused(_) => ErrorKind::Misuse,
             Cause::Result { .. } => ErrorKind::PeerMisbehaved,
             Cause::Transport(error) => match error.kind() {
                 TransportKind::Closed => ErrorKind::Closed,
@@ -169,10 +182,32 @@ impl Error {
         }
     }
 
+    /// The output of a tool that is not what the tool declares, with the result itself; see [`schema`](crate::schema).
+    #[cfg(feature = "schema")]
+    pub fn output_error(&self) -> Option<&OutputError> {
+        match &self.inner.cause {
+            Cause::Output(output) => Some(output),
+            _ => None,
+        }
+    }
+
+    /// The key of `_meta`, or the identifier of an extension, that breaks the grammar.
+    pub fn invalid_key(&self) -> Option<&InvalidKey> {
+        match &self.inner.cause {
+            Cause::Key(error) | Cause::Misuse(Misuse::InvalidKey(error)) => Some(error),
+            _ => None,
+        }
+    }
+
     /// The limit that was hit.
     pub fn limit(&self) -> Option<Limit> {
         match &self.inner.cause {
             Cause::Limit(limit) => Some(*limit),
+            #[cfg(feature = "schema")]
+            Cause::Output(output) => match &output.error {
+                SchemaError::LimitExceeded(limit) => Some(*limit),
+                _ => None,
+            },
             Cause::Misuse(Misuse::TooManyCalls { limit }) => {
                 Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
             }
@@ -263,6 +298,16 @@ impl Error {
         Self::new(Cause::Misuse(error), false)
     }
 
+    #[cfg(feature = "schema")]
+    pub(crate) fn output(error: OutputError) -> Self {
+        // The server did answer, so the call was carried out.
+        Self::new(Cause::Output(Box::new(error)), false)
+    }
+
+    pub(crate) fn bad_key(error: InvalidKey) -> Self {
+        Self::new(Cause::Key(error), false)
+    }
+
     pub(crate) fn limit_exceeded(name: &'static str, value: usize) -> Self {
         let value = u64::try_from(value).unwrap_or(u64::MAX);
         Self::new(Cause::Limit(Limit { name, value }), false)
@@ -311,8 +356,11 @@ impl fmt::Display for Error {
             }
             Cause::Call(error) => error.fmt(f),
             Cause::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
+            #[cfg(feature = "schema")]
+            Cause::Output(error) => error.fmt(f),
             Cause::Misuse(error) => error.fmt(f),
             Cause::Connector(_) => f.write_str("the application could not say where the server is"),
+            Cause::Key(error) => error.fmt(f),
             Cause::Misused(message) | Cause::NotConnected(message) => f.write_str(message),
             Cause::Result { method, .. } => {
                 write!(f, "the result of {method} does not have the shape of the protocol")
@@ -346,7 +394,13 @@ impl std::error::Error for Error {
             Cause::Connector(error) => Some(&**error),
             Cause::Result { source, .. } => Some(source),
             Cause::Transport(error) | Cause::Ended(error) => error.source(),
-            Cause::Limit(_) | Cause::Misuse(_) | Cause::Misused(_) | Cause::NotConnected(_) => None,
+            #[cfg(feature = "schema")]
+            Cause::Output(_) => None,
+            Cause::Key(_)
+            | Cause::Limit(_)
+            | Cause::Misuse(_)
+            | Cause::Misused(_)
+            | Cause::NotConnected(_) => None,
         }
     }
 }

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod canonical;
 mod client;
+mod defaults;
 mod desk;
 mod driver;
 mod elicitation;
@@ -10,10 +12,16 @@ mod endpoint;
 mod error;
 mod event;
 mod event_queue;
+mod extension;
+mod fingerprint;
 mod fresh_list;
 pub mod host;
 mod requests;
 mod sampling;
+#[cfg(feature = "schema")]
+pub mod schema;
+#[cfg(feature = "skills")]
+pub mod skills;
 mod subscription;
 mod tasks;
 
@@ -27,6 +35,7 @@ pub use elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
 pub use endpoint::Endpoint;
 pub use error::{Error, ErrorKind, Limit};
 pub use event::{ClientEvent, Events};
+pub use fingerprint::{InvalidFingerprint, ToolFingerprint, tool_fingerprint};
 pub use fresh_list::{FreshList, ListState};
 pub use mcp_elicitation::{
     AnswerError, Choice, DeferReason, ElicitAction, ElicitRequest, ElicitResult, ElicitationLimits, End,

@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::meta::TASKS_EXTENSION;
 use crate::settings::{by_name, declared, optional};
 use crate::{ProtocolVersion, Settings};
 
@@ -28,7 +29,7 @@ pub struct ClientCapabilities {
     pub elicitation: Option<ElicitationCapability>,
     /// The client can run requests of the server as tasks (2025-11-25 only).
     pub tasks: Option<ClientTasksCapability>,
-    /// Extensions by identifier (2026-07-28 and later); the identifiers need a prefix, see
+    /// Extensions by identifier (2026-07-28; an open member before); the identifiers need a prefix, see
     /// [`meta::is_extension_id`](crate::meta::is_extension_id).
     pub extensions: BTreeMap<String, Settings>,
     /// Every other member, as raw JSON: the set is open. Sent under every revision.
@@ -65,7 +66,13 @@ impl ClientCapabilities {
                 _ => None,
             },
             tasks: self.tasks.filter(|_| version == ProtocolVersion::V2025_11_25),
-            extensions: if version.is_modern() { self.extensions } else { BTreeMap::new() },
+            // The legacy revisions name no extensions, but their set of capabilities is open, and extensions that servers
+            // of that era know (apps, skills) are declared in `initialize` (SEP-2133). Tasks are not: 2025-11-25 has its own.
+            extensions: self
+                .extensions
+                .into_iter()
+                .filter(|(id, _)| version.is_modern() || id != TASKS_EXTENSION)
+                .collect(),
             other: self.other,
         }
     }

@@ -59,6 +59,7 @@ mod settings;
 mod subscription;
 mod task;
 mod tool;
+mod trace;
 mod version;
 
 pub use self::cache::CacheScope;
@@ -127,4 +128,5 @@ pub use self::tool::{
     CallToolRequestParams, CallToolResult, ListToolsRequestParams, ListToolsResult, TaskSupport, Tool,
     ToolAnnotations, ToolExecution, ToolHints, ToolListChangedNotificationParams,
 };
+pub use self::trace::{InvalidTraceContext, TraceContext};
 pub use self::version::{NotInVersion, ProtocolVersion, UnknownVersion};

@@ -2,12 +2,15 @@
 //!
 //! Section "_meta" of the specification's base protocol.
 
+mod key;
+
 use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use self::key::{InvalidKey, KeyFault, check_extension_id, check_key};
 use crate::{ClientCapabilities, Implementation, ProgressToken, ProtocolVersion};
 
 /// On requests, all revisions: asks for progress notifications under this token.
@@ -46,10 +49,7 @@ pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The grammar came with 2025-06-18; keys that obey it are legal in every revision.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
-    match text.split_once('/') {
-        None => is_name(text),
-        Some((prefix, name)) => prefix.split('.').all(is_label) && is_name(name),
-    }
+    key::fault(text).is_none()
 }
 
 /// Whether the text is a legal extension identifier: a legal key with a prefix.
@@ -89,19 +89,6 @@ pub fn is_for_application(key: &str, version: ProtocolVersion) -> bool {
     const OPEN: &[&str] =
         &[PROGRESS_TOKEN, LOG_LEVEL, RELATED_TASK, RELATED_TASK_IDS, TRACEPARENT, TRACESTATE, BAGGAGE];
     is_key(key) && (!is_reserved(key, version) || OPEN.contains(&key))
-}
-
-fn is_label(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.ends_with(|last: char| last.is_ascii_alphanumeric())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-fn is_name(text: &str) -> bool {
-    text.is_empty()
-        || (text.starts_with(|first: char| first.is_ascii_alphanumeric())
-            && text.ends_with(|last: char| last.is_ascii_alphanumeric())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')))
 }
 
 /// A `_meta` object taken apart: raw values by key.

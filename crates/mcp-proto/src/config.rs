@@ -1,5 +1,6 @@
 //! What a connection is told before it starts: who we are, what we offer, how long we wait.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_elicitation::{RequestLimits, UrlPolicy};
@@ -24,6 +25,9 @@ pub struct Config {
     pub elicitation_limits: RequestLimits,
     /// Which URLs a server may send people to, and what they are warned of.
     pub elicitation_urls: UrlPolicy,
+    /// Extensions that are declared, by identifier, with their settings. Default: none. The identifiers are not checked here;
+    /// [`mcp_model::meta::check_extension_id`] does it.
+    pub extensions: BTreeMap<String, Settings>,
     /// The roots offered to the server. `None` (the default): the capability is not declared and `roots/list` is
     /// answered with "method not found". `Some`: declared with `listChanged`, and each change is announced.
     pub roots: Option<Vec<Root>>,
@@ -65,6 +69,7 @@ impl Config {
             elicitation: ElicitationSupport::default(),
             elicitation_limits: RequestLimits::default(),
             elicitation_urls: UrlPolicy::default(),
+            extensions: BTreeMap::new(),
             roots: None,
             sampling: false,
             tasks: None,
@@ -88,6 +93,7 @@ impl Config {
             (false, true) => Some(ElicitationCapability::url_only()),
             (false, false) => None,
         };
+        capabilities.extensions = self.extensions.clone();
         capabilities.roots = self.roots.is_some().then(|| RootsCapability::new(true));
         if self.tasks.is_some() {
             capabilities.extensions.insert(meta::TASKS_EXTENSION.to_owned(), Settings::empty());

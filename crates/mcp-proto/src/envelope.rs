@@ -36,6 +36,9 @@ pub(crate) fn request(
     if text.is_some_and(has_meta) {
         return Err(Misuse::MetaInParams);
     }
+    for key in params.meta.into_iter().flat_map(Map::keys) {
+        meta::check_key(key).map_err(Misuse::InvalidKey)?;
+    }
     if params.meta.is_none() && params.progress_token.is_none() && params.protocol.is_none() {
         return encode::request(buffer, id, method, params.rest).map_err(|_| Misuse::Unserializable);
     }

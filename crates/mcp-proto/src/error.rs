@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use mcp_jsonrpc::{DecodeError, ErrorObject};
+use mcp_model::meta::InvalidKey;
 use mcp_model::{ProtocolVersion, ServerFeature};
 
 use crate::suspended::SuspendedCall;
@@ -132,6 +133,8 @@ impl std::error::Error for CallError {
 pub enum Misuse {
     /// The connection was closed, by us or by the peer.
     Closed,
+    /// A key of [`CallOptions::meta`](crate::CallOptions::meta) breaks the grammar of `_meta`.
+    InvalidKey(InvalidKey),
     /// `_meta` belongs into [`CallOptions::meta`](crate::CallOptions::meta), not into `params`.
     MetaInParams,
     /// `params` must be a JSON object.
@@ -186,6 +189,7 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
+            Self::InvalidKey(error) => write!(f, "the key of _meta {error}"),
             Self::MetaInParams => f.write_str("_meta must not be a member of params"),
             Self::ParamsNotAnObject => f.write_str("params must be a JSON object"),
             Self::NotReady => f.write_str("the connection is not initialized yet"),

@@ -22,6 +22,11 @@ use crate::tool_headers::ToolHeadersError;
 use crate::transmit::{Head, Routing};
 
 impl Connection {
+    /// Whether this client declares the extension.
+    pub fn declares_extension(&self, id: &str) -> bool {
+        self.config.extensions.contains_key(id)
+    }
+
     /// Makes the members of `_meta` that every request under this revision carries, once for all of them.
     pub(crate) fn prepare_meta(&mut self, version: ProtocolVersion) -> Result<(), Misuse> {
         if self.meta.as_ref().is_none_or(|(made_for, _)| *made_for != version) {

@@ -3,6 +3,7 @@
 mod calls;
 mod care;
 mod eras;
+mod extensions;
 mod fresh_lists;
 mod hostile;
 mod http;
@@ -11,6 +12,8 @@ mod lists;
 pub(crate) mod peer;
 mod questions;
 mod runtimes;
+mod schema;
+mod skills;
 mod tasks;
 mod tasks_http;
 mod tasks_legacy;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mcp_client::model::{CallToolResult, ContentBlock, ProtocolVersion};
+use mcp_client::skills::{Skill, SkillError, SkillErrorKind};
 use mcp_client::{
     Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ErrorCode, ErrorObject,
     HttpServer, Mode, RawJson, SamplingContext,
@@ -52,6 +53,7 @@ async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
             all.connect(server).await?
         }
         "sep-2322-client-request-state" => builder()?.on_elicitation(confirm).connect(server).await?,
+        _ if scenario.starts_with("sep-2640-") => builder()?.skills().connect(server).await?,
         _ => builder()?.connect(server).await?,
     };
     match scenario {
@@ -72,6 +74,12 @@ async fn run(scenario: &str, url: &str) -> Result<(), Failure> {
         "http-invalid-tool-headers" => call_the_valid_tool(&client).await?,
         "json-schema-ref-no-deref" => drop(client.list_tools().all().await?),
         "json-schema-2020-12-preservation" => echo_schema(&client).await?,
+        "sep-2640-client-no-prefetch" => drop(list_skills(&client).await?),
+        "sep-2640-client-verify-digest" => refuse_skill(&client, SkillErrorKind::DigestMismatch).await?,
+        "sep-2640-client-verify-size" => refuse_skill(&client, SkillErrorKind::SizeMismatch).await?,
+        "sep-2640-client-verify-frontmatter" => {
+            refuse_skill(&client, SkillErrorKind::FrontmatterMismatch).await?;
+        }
         _ => return Err("no such scenario here".into()),
     }
     client.close().await;
@@ -151,6 +159,37 @@ async fn make_the_calls_of_the_context(client: &Client) -> Result<(), Failure> {
 async fn call_the_valid_tool(client: &Client) -> Result<(), Failure> {
     for tool in client.list_tools().all().await? {
         succeeded(&client.call_tool(tool.name, json!({ "region": "us-west1" })).await?)?;
+    }
+    Ok(())
+}
+
+/// Lists the skills, which must all have good entries, and stops there.
+async fn list_skills(client: &Client) -> Result<Vec<Skill>, Failure> {
+    let listed = client.skills()?.list().await?;
+    match listed.rejected.first() {
+        Some(rejected) => Err(format!("entry {} is refused: {}", rejected.index, rejected.error).into()),
+        None if listed.skills.is_empty() => Err("the server lists no skills".into()),
+        None => Ok(listed.skills),
+    }
+}
+
+/// Goes through the listed skills as a host would: loads each and reads all files that it leads to. What is served is not
+/// what the entry says, so this must end at the `SKILL.md`, for the expected reason.
+async fn refuse_skill(client: &Client, expected: SkillErrorKind) -> Result<(), Failure> {
+    for skill in list_skills(client).await? {
+        match load_whole(client, &skill).await {
+            Err(error) if error.kind() == expected => {}
+            Err(error) => return Err(error.into()),
+            Ok(()) => return Err(format!("{} was loaded although it was tampered with", skill.uri()).into()),
+        }
+    }
+    Ok(())
+}
+
+async fn load_whole(client: &Client, skill: &Skill) -> Result<(), SkillError> {
+    let loaded = client.skills()?.load(skill).await?;
+    for file in skill.files().unwrap_or_default() {
+        loaded.read(&file.path).await?;
     }
     Ok(())
 }

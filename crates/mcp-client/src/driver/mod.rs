@@ -171,6 +171,12 @@ impl Driver {
         self.lock().core.server().cloned()
     }
 
+    /// Whether this client declares the extension.
+    #[cfg(feature = "skills")]
+    pub(crate) fn declares_extension(&self, id: &str) -> bool {
+        self.lock().core.declares_extension(id)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere (an application's allocator, say) must not take every other call with it; the core
         // checks before it changes, so what it holds is whole.

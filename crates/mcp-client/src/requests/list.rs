@@ -13,6 +13,7 @@ use mcp_model::{
 };
 use mcp_proto::{Diagnostic, DiagnosticKind, ListKind};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::Call;
 use crate::client::Client;
@@ -34,6 +35,7 @@ pub struct List<R> {
     client: Client,
     first: R,
     timeout: Option<Duration>,
+    meta: Option<Map<String, Value>>,
     fresh: bool,
     max_pages: usize,
     max_bytes: usize,
@@ -49,6 +51,7 @@ where
             client: client.clone(),
             first,
             timeout: None,
+            meta: None,
             fresh: false,
             max_pages: MAX_PAGES,
             max_bytes: MAX_BYTES,
@@ -71,6 +74,12 @@ where
         self
     }
 
+    /// Adds members to the `_meta` of the request for each page, as [`Call::meta`] does.
+    pub fn meta(mut self, meta: Map<String, Value>) -> Self {
+        self.meta.get_or_insert_default().extend(meta);
+        self
+    }
+
     /// How many pages to follow at most. Default 1,000. What was read by then is kept, and a diagnostic says so.
     pub fn max_pages(mut self, pages: usize) -> Self {
         self.max_pages = pages;
@@ -87,6 +96,17 @@ where
     /// The call for one page.
     fn page(&self, params: R) -> Call<R::Result> {
         let mut call = self.client.request(params);
+        if let Some(meta) = &self.meta {
+            call = call.meta(meta.clone());
+        }
+        #[cfg(feature = "schema")]
+        if self.client.output_checks().is_some() {
+            let client = self.client.clone();
+            call = call.inspected(move |page| {
+                R::Result::arrived(&client, page);
+                Ok(())
+            });
+        }
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
@@ -263,6 +283,10 @@ pub trait ListedItem: Page + serde::de::DeserializeOwned {
     /// Whose notices of changes are about it.
     fn kind() -> ListKind;
 
+    /// Looks at a page that arrived, before it is read. For the client's own lists.
+    #[doc(hidden)]
+    fn arrived(_: &Client, _: &RawJson) {}
+
     /// The items of this page, and a report of those that could not be read.
     fn into_list(self) -> ModelList<Self::Item>;
 }
@@ -272,6 +296,13 @@ impl ListedItem for ListToolsResult {
 
     fn kind() -> ListKind {
         ListKind::Tools
+    }
+
+    #[cfg(feature = "schema")]
+    fn arrived(client: &Client, page: &RawJson) {
+        if let (Some(checks), Ok(page)) = (client.output_checks(), page.parse::<Self>()) {
+            checks.learn(&page.tools);
+        }
     }
 
     fn into_list(self) -> ModelList<Tool> {

@@ -14,10 +14,19 @@ use super::{Call, List};
 use crate::client::Client;
 
 impl<T> Call<T> {
+    #[cfg(feature = "schema")]
+    pub(crate) fn inspected(
+        mut self,
+        inspect: impl FnOnce(&RawJson) -> Result<(), crate::Error> + Send + 'static,
+    ) -> Self {
+        self.inspect = Some(Box::new(inspect));
+        self
+    }
+
     /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
-        let Self { client, method, params, options, on_progress, resumed, .. } = self;
-        Call { client, method, params, options, on_progress, resumed, decode: super::valid }
+        let Self { client, method, params, options, on_progress, inspect, resumed, .. } = self;
+        Call { client, method, params, options, on_progress, inspect, resumed, decode: super::valid }
     }
 }
 
@@ -33,7 +42,9 @@ impl Client {
     /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error) first.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
         let mut params = CallToolRequestParams::new(name);
-        match serde_json::value::to_raw_value(&arguments) {
+        #[cfg(feature = "schema")]
+        let checks = self.output_checks().map(|checks| (std::sync::Arc::clone(checks), params.name.clone()));
+        let call = match serde_json::value::to_raw_value(&arguments) {
             Ok(raw) if raw.get() == "null" => self.request(params),
             Ok(raw) => {
                 let is_object = raw.get().starts_with('{');
@@ -49,7 +60,12 @@ impl Client {
                 call.params = Err(crate::Error::misuse(mcp_proto::Misuse::Unserializable));
                 call
             }
+        };
+        #[cfg(feature = "schema")]
+        if let Some((checks, tool)) = checks {
+            return call.inspected(move |result| checks.check(&tool, result));
         }
+        call
     }
 
     /// `resources/list`

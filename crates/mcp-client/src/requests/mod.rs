@@ -30,6 +30,9 @@ pub use list::{List, ListedItem, Pages};
 pub use suspend::Outcome;
 use suspend::Resumed;
 
+/// Looks at a raw result.
+pub(crate) type InspectFn = Box<dyn FnOnce(&RawJson) -> Result<(), Error> + Send>;
+
 /// A call that has not been sent yet. Await it to send it and to get its result.
 ///
 /// Dropping the future before it is done cancels the call: if the request may have left, the server is told with
@@ -39,8 +42,10 @@ pub struct Call<T> {
     client: Client,
     method: Cow<'static, str>,
     params: Result<Option<RawJson>, Error>,
-    options: CallOptions,
+    pub(crate) options: CallOptions,
     on_progress: Option<ProgressFn>,
+    /// Looks at the result before it is read, and may refuse it.
+    pub(crate) inspect: Option<InspectFn>,
     /// It was suspended before, and goes on.
     resumed: Option<Box<Resumed>>,
     decode: fn(&str, RawJson) -> Result<T, Error>,
@@ -101,7 +106,7 @@ impl<T: 'static> IntoFuture for Call<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, params, options, on_progress, resumed, decode } = self;
+        let Self { client, method, params, options, on_progress, inspect, resumed, decode } = self;
         let name = method.clone();
         let raw = Box::pin(async move {
             let driver = Arc::clone(client.driver());
@@ -115,7 +120,11 @@ impl<T: 'static> IntoFuture for Call<T> {
             };
             // The client lives as long as its calls: dropping the last handle would end the connection under them.
             drop(client);
-            raw
+            let raw = raw?;
+            match inspect {
+                Some(inspect) => inspect(&raw).map(|()| raw),
+                None => Ok(raw),
+            }
         });
         CallFuture { raw, method: name, decode, result: PhantomData }
     }
@@ -172,7 +181,7 @@ impl Client {
         let mut call =
             self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), decode::<R::Result>);
         match meta {
-            Some(Ok(meta)) => call.options.meta = Some(meta),
+            Some(Ok(meta)) => return call.meta(meta),
             Some(Err(_)) => call.params = Err(Error::misused("_meta must be a JSON object")),
             None => {}
         }
@@ -194,7 +203,7 @@ impl Client {
         };
         let mut call = self.call_with(method.into(), params, valid);
         match meta {
-            Some(Value::Object(meta)) => call.options.meta = Some(meta),
+            Some(Value::Object(meta)) => return call.meta(meta),
             Some(_) => call.params = Err(Error::misused("_meta must be a JSON object")),
             None => {}
         }
@@ -213,6 +222,7 @@ impl Client {
             params,
             options: self.request_options(),
             on_progress: None,
+            inspect: None,
             resumed: None,
             decode,
         }

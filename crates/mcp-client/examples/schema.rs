@@ -1,0 +1,74 @@
+//! Output checked against the schemas that tools declare, and fingerprints that tell when a tool changes, against a small real
+//! server in a child process.
+//!
+//! ```text
+//! cargo run -p mcp-client --example schema --features schema
+//! ```
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
+
+use std::process::ExitCode;
+
+use mcp_client::schema::{SchemaError, SchemaLimits};
+use mcp_client::{Client, StdioServer, tool_fingerprint};
+use serde_json::json;
+
+/// With this argument the program is the server that its other half talks to.
+const SERVE: &str = "--serve-stdio";
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let outcome = match std::env::args().nth(1).as_deref() {
+        Some(SERVE) => mcp_demo_server::serve_stdio_process().await.map_err(Failure::from),
+        Some(other) => Err(format!("unexpected argument {other}; schema takes none").into()),
+        None => tour().await,
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("schema failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn tour() -> Result<(), Failure> {
+    let client = Client::builder("schema", env!("CARGO_PKG_VERSION"))
+        .check_output(SchemaLimits::default())
+        .connect(StdioServer::new(std::env::current_exe()?).arg(SERVE))
+        .await?;
+
+    // The client learns the schemas from the listing. A host keeps the fingerprints with its user's approval.
+    let tools = client.list_tools().all().await?;
+    for tool in &tools {
+        println!("{:16} {}", tool.name, tool_fingerprint(tool));
+    }
+    let count = tools.iter().find(|tool| tool.name == "count").ok_or("the server has no tool `count`")?;
+
+    let arguments = json!({ "to": 2, "delay_ms": 0 });
+    let counted = client.call_tool("count", &arguments).await?;
+    let total = counted.structured::<serde_json::Value>().ok_or("count returned no structured content")??;
+    println!("count returned {total}, which is what its schema says");
+
+    // The same tool, had it promised something else.
+    let mut other = count.clone();
+    other.output_schema = Some(serde_json::value::to_raw_value(&json!({
+        "type": "object", "properties": { "total": { "type": "string" } },
+    }))?);
+    if tool_fingerprint(&other) == tool_fingerprint(count) {
+        return Err("another schema makes another fingerprint".into());
+    }
+    let refused = client.call_tool("count", &arguments).check_output(&other, SchemaLimits::default()).await;
+    let error = refused.err().ok_or("a number is no string")?;
+    println!("{error}");
+    let output = error.output_error().ok_or("the error says nothing of the output")?;
+    match &output.error {
+        SchemaError::Violated { violations, .. } if violations.iter().any(|at| at.pointer == "/total") => {}
+        odd => return Err(format!("another error was expected than: {odd}").into()),
+    }
+    println!("the result is not lost: {}", output.result.as_str());
+    client.close().await;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Extensions that a client declares.
+
+use mcp_model::Settings;
+use mcp_model::meta::check_extension_id;
+use serde::Serialize;
+
+use crate::builder::ClientBuilder;
+use crate::error::Error;
+
+impl ClientBuilder {
+    /// Declares an extension that the application itself implements, with its settings: `{}` for none. The server's own
+    /// are in [`ServerFacts::capabilities`](crate::ServerFacts::capabilities), and a method of an extension is called with
+    /// [`Client::request_raw`](crate::Client::request_raw). Default: none is declared.
+    ///
+    /// Both eras are told: in `initialize`, or with each request. The tasks extension exists in the modern era alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse`](crate::ErrorKind::Misuse) where `id` is no identifier of an extension (its prefix and name obey the
+    /// grammar of `_meta` keys; the source says what is wrong), or where `settings` do not serialise to a JSON object.
+    pub fn extension(self, id: impl Into<String>, settings: impl Serialize) -> Result<Self, Error> {
+        let id = id.into();
+        check_extension_id(&id).map_err(Error::bad_key)?;
+        let settings = serde_json::value::to_raw_value(&settings)
+            .ok()
+            .and_then(Settings::from_raw)
+            .ok_or_else(|| Error::misused("the settings of an extension must be a JSON object"))?;
+        Ok(self.extension_settings(&id, settings))
+    }
+
+    /// Declares an extension that this library implements.
+    pub(crate) fn extension_settings(mut self, id: &str, settings: Settings) -> Self {
+        self.config.extensions.insert(id.to_owned(), settings);
+        self
+    }
+}

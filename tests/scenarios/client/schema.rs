@@ -1,0 +1,168 @@
+//! Output of tools, checked against the schemas that a scripted server declares.
+
+use mcp_client::model::Tool;
+use mcp_client::schema::{SchemaError, SchemaLimits};
+use mcp_client::{Client, Error, ErrorKind};
+use serde_json::{Value, json};
+
+use super::peer::{Peer, builder, connected};
+
+fn tool(name: &str, schema: &Value) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" }, "outputSchema": schema })
+}
+
+fn sum_schema() -> Value {
+    json!({ "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"] })
+}
+
+async fn checking(limits: SchemaLimits) -> (Client, Peer) {
+    connected(builder().check_output(limits)).await
+}
+
+async fn list(client: &Client, peer: &mut Peer, tools: Value) {
+    let (listed, ()) = tokio::join!(client.list_tools().all(), async {
+        let request = peer.expect("tools/list").await;
+        peer.answer(&request, json!({ "tools": tools })).await;
+    });
+    listed.unwrap();
+}
+
+/// What a call of the tool comes to when the server answers with this.
+async fn call(client: &Client, peer: &mut Peer, name: &str, result: Value) -> Result<(), Error> {
+    let (called, ()) = tokio::join!(client.call_tool(name, json!({})), async {
+        let request = peer.expect("tools/call").await;
+        peer.answer(&request, result).await;
+    });
+    called.map(drop)
+}
+
+fn content(value: Value) -> Value {
+    json!({ "content": [{ "type": "text", "text": "x" }], "structuredContent": value })
+}
+
+fn why(outcome: Result<(), Error>) -> SchemaError {
+    outcome.unwrap_err().output_error().unwrap().error.clone()
+}
+
+/// protocol:TL-05
+#[tokio::test]
+async fn output_that_does_not_fit_fails_the_call_and_is_handed_over() {
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
+    call(&client, &mut peer, "sum", content(json!({ "sum": 5 }))).await.unwrap();
+    let error = call(&client, &mut peer, "sum", content(json!({ "sum": "5" }))).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::PeerMisbehaved, false));
+    let output = error.output_error().unwrap();
+    assert_eq!(output.tool, "sum");
+    assert_eq!(output.result.parse::<Value>().unwrap()["structuredContent"]["sum"], "5");
+    let SchemaError::Violated { violations, more } = &output.error else { panic!("{error}") };
+    assert_eq!((violations.len(), violations[0].pointer.as_str(), more), (1, "/sum", &false));
+}
+
+/// protocol:TL-04, protocol:TL-05: absent and `null` differ.
+#[tokio::test]
+async fn missing_content_is_an_error_and_null_is_content() {
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    let tools = json!([tool("sum", &sum_schema()), tool("nothing", &json!({ "type": "null" }))]);
+    list(&client, &mut peer, tools).await;
+    for name in ["sum", "nothing"] {
+        assert_eq!(why(call(&client, &mut peer, name, json!({ "content": [] })).await), SchemaError::Missing);
+    }
+    call(&client, &mut peer, "nothing", content(json!(null))).await.unwrap();
+    let refused = why(call(&client, &mut peer, "sum", content(json!(null))).await);
+    assert!(matches!(refused, SchemaError::Violated { .. }), "{refused}");
+}
+
+/// field:FR-121
+#[tokio::test]
+async fn a_tool_that_failed_is_never_checked() {
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
+    for content in [Some(json!({ "code": 401 })), None] {
+        let mut result = json!({ "isError": true, "content": [{ "type": "text", "text": "auth failed" }] });
+        if let Some(content) = content {
+            result["structuredContent"] = content;
+        }
+        call(&client, &mut peer, "sum", result).await.unwrap();
+    }
+}
+
+/// field:FR-131, protocol:TL-05: a schema that cannot be used costs its own tool alone, and the result is not lost.
+#[tokio::test]
+async fn a_bad_schema_costs_the_calls_of_its_own_tool() {
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    let tree = json!({ "$ref": "#/$defs/Node", "$defs": { "Node": {
+        "type": "object", "properties": { "next": { "$ref": "#/$defs/Node" } },
+    } } });
+    let tools = json!([
+        tool("tree", &tree),
+        tool("dangling", &json!({ "$ref": "#/$defs/Missing" })),
+        tool("outside", &json!({ "$ref": "http://127.0.0.1:9/canary" })),
+        { "name": "plain", "inputSchema": { "type": "object" } },
+    ]);
+    list(&client, &mut peer, tools).await;
+    call(&client, &mut peer, "tree", content(json!({ "next": { "next": {} } }))).await.unwrap();
+    assert!(call(&client, &mut peer, "tree", content(json!({ "next": { "next": 1 } }))).await.is_err());
+    for name in ["dangling", "outside"] {
+        let error = call(&client, &mut peer, name, content(json!({ "a": 1 }))).await.unwrap_err();
+        let output = error.output_error().unwrap();
+        assert!(matches!(output.error, SchemaError::Unusable { .. }), "{error}");
+        assert_eq!(output.result.parse::<Value>().unwrap()["structuredContent"]["a"], 1);
+    }
+    call(&client, &mut peer, "plain", content(json!([1]))).await.unwrap();
+    call(&client, &mut peer, "never listed", content(json!([1]))).await.unwrap();
+}
+
+/// protocol:TL-05: validators follow the newest listing.
+#[tokio::test]
+async fn the_newest_listing_decides() {
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    let number = content(json!(1));
+    for (schema, fits) in
+        [(json!({ "type": "string" }), false), (json!({ "type": "number" }), true), (json!(null), true)]
+    {
+        list(&client, &mut peer, json!([tool("t", &schema)])).await;
+        assert_eq!(call(&client, &mut peer, "t", number.clone()).await.is_ok(), fits, "{schema}");
+    }
+    call(&client, &mut peer, "t", json!({ "content": [] })).await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_is_checked_unless_it_is_asked_for() {
+    let (client, mut peer) = connected(builder()).await;
+    list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
+    call(&client, &mut peer, "sum", content(json!({ "sum": "5" }))).await.unwrap();
+
+    // One call of it, by the tool in the caller's hand.
+    let sum: Tool = serde_json::from_value(tool("sum", &sum_schema())).unwrap();
+    let checked = client.call_tool("sum", json!({})).check_output(&sum, SchemaLimits::default()).raw();
+    let (called, ()) = tokio::join!(async { checked.await }, async {
+        let request = peer.expect("tools/call").await;
+        peer.answer(&request, content(json!({ "sum": "5" }))).await;
+    });
+    assert!(called.unwrap_err().output_error().is_some());
+
+    // And one that is left out.
+    let (client, mut peer) = checking(SchemaLimits::default()).await;
+    list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
+    let (called, ()) =
+        tokio::join!(async { client.call_tool("sum", json!({})).unchecked_output().await }, async {
+            let request = peer.expect("tools/call").await;
+            peer.answer(&request, content(json!({ "sum": "5" }))).await;
+        });
+    called.unwrap();
+}
+
+#[tokio::test]
+async fn tools_beyond_the_limit_are_not_taken_for_tools_without_a_schema() {
+    let mut limits = SchemaLimits::default();
+    (limits.max_tools, limits.max_value_bytes) = (1, 40);
+    let (client, mut peer) = checking(limits).await;
+    list(&client, &mut peer, json!([tool("a", &sum_schema()), tool("b", &sum_schema())])).await;
+    call(&client, &mut peer, "a", content(json!({ "sum": 5 }))).await.unwrap();
+    let error = call(&client, &mut peer, "b", content(json!({ "sum": 5 }))).await.unwrap_err();
+    assert_eq!((error.kind(), error.limit().unwrap().name), (ErrorKind::LimitExceeded, "max_tools"));
+    let long = content(json!({ "sum": 5, "text": "x".repeat(40) }));
+    let error = call(&client, &mut peer, "a", long).await.unwrap_err();
+    assert_eq!(error.limit().map(|limit| (limit.name, limit.value)), Some(("max_value_bytes", 40)));
+}
