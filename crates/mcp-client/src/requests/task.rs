@@ -26,7 +26,7 @@ pub(crate) struct Parts<T> {
 
 impl<T> Call<T> {
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
-        let Self { client, method, params, options, on_progress, resumed, decode } = self;
+        let Self { client, method, params, options, on_progress, inspect: _, resumed, decode } = self;
         let origin = params.map(|params| match resumed {
             Some(resumed) => {
                 let Resumed { call, answers } = *resumed;

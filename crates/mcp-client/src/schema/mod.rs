@@ -5,6 +5,8 @@
 //! `outputSchema` of the newest listing. A result that says of itself that the tool failed (`isError`) is never checked, so that
 //! a schema cannot hide what went wrong. Where a schema is declared, structured content must be there; `null` is content.
 //!
+//! Results that come by a task which the application holds itself are not checked; [`OutputSchema`] does it by hand.
+//!
 //! An output that does not count makes the call fail: [`Error::output_error`] says in which ways, and holds the result. A schema
 //! that cannot be used costs the calls of its own tool and nothing else.
 //!
