@@ -100,8 +100,8 @@ fn steps() -> Result<Vec<Step>, Stop> {
         let name = format!("conformance {} {}", claim.revision, claim.mode);
         steps.push(Step::new(&name, own()?, &words, Proof::Exit));
     }
-    for example in examples()? {
-        let words = ["run", "-p", "mcp-client", "--all-features", "--example", &example];
+    for (package, example) in examples()? {
+        let words = ["run", "-p", &package, "--all-features", "--example", &example];
         steps.push(Step::new(&format!("example {example}"), cargo(), &words, Proof::Exit));
     }
     let optional = ["test", "-p", "mcp-client", "--all-features", "--lib", "--tests"];
@@ -110,15 +110,22 @@ fn steps() -> Result<Vec<Step>, Stop> {
     Ok(steps)
 }
 
-/// The examples of the facade that are one file: each takes no arguments, brings its servers along and ends by itself. Larger ones
+/// Packages with examples that take no arguments, bring their servers along and end by themselves: those of one file. Larger ones
 /// (`connect`) take arguments, and have tests of their own.
-fn examples() -> Result<Vec<String>, Stop> {
+const WITH_EXAMPLES: [&str; 2] = ["mcp-client", "mcp-inbox-sqlite"];
+
+fn examples() -> Result<Vec<(String, String)>, Stop> {
     let broken = |error| Stop::Broken(format!("examples: {error}"));
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(support::root().join("crates/mcp-client/examples")).map_err(broken)? {
-        let path = entry.map_err(broken)?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            names.extend(path.file_stem().map(|stem| stem.to_string_lossy().into_owned()));
+    for package in WITH_EXAMPLES {
+        let folder = support::root().join("crates").join(package).join("examples");
+        for entry in std::fs::read_dir(folder).map_err(broken)? {
+            let path = entry.map_err(broken)?.path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                names.extend(
+                    path.file_stem().map(|stem| (package.to_owned(), stem.to_string_lossy().into_owned())),
+                );
+            }
         }
     }
     names.sort();

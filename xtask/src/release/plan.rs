@@ -90,9 +90,9 @@ impl Plan {
 
 fn package(package: &Value) -> Option<Package> {
     let name = package.get("name")?.as_str()?.to_owned();
+    // Development dependencies are published with their versions, but for those that have none.
     let normal = package.get("dependencies")?.as_array()?.iter().filter(|dependency| {
-        // Development dependencies are `dev`; build dependencies count as well as normal ones.
-        dependency.get("kind").and_then(Value::as_str) != Some("dev") && dependency.get("path").is_some()
+        dependency.get("path").is_some() && dependency.get("req").and_then(Value::as_str) != Some("*")
     });
     let asks: BTreeMap<String, String> = normal
         .filter_map(|dependency| {
@@ -128,10 +128,9 @@ mod tests {
     use super::*;
 
     fn metadata(version_of_low: &str) -> Value {
-        let on =
-            |name: &str, kind: Value| json!({ "name": name, "path": "p", "req": "^1.0.0", "kind": kind });
+        let on = |name: &str, req: &str| json!({ "name": name, "path": "p", "req": req });
         json!({ "packages": [
-            { "name": "mcp-client", "version": "1.0.0", "publish": null, "dependencies": [on("low", Value::Null), on("tests", json!("dev"))] },
+            { "name": "mcp-client", "version": "1.0.0", "publish": null, "dependencies": [on("low", "^1.0.0"), on("tests", "*")] },
             { "name": "low", "version": version_of_low, "publish": null, "dependencies": [] },
             { "name": "tests", "version": "0.0.0", "publish": [], "dependencies": [] },
         ] })

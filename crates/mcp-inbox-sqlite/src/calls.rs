@@ -1,0 +1,202 @@
+//! Calls that were put away, with their questions.
+
+use std::fmt;
+
+use mcp_elicitation::{ElicitResult, InboxEntry};
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::{Error, ErrorKind};
+use crate::inbox::{SqliteInbox, forget, insert, now_ms, room};
+
+/// A call as the store keeps it. `Debug` shows sizes.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct StoredCall {
+    /// Unique over processes and restarts.
+    pub id: String,
+    /// Which server it was made to, as the host knows it.
+    pub server: String,
+    /// What it takes to resume it, as text: a `SuspendedCall` of `mcp-client` as JSON. Not looked into.
+    pub data: String,
+}
+
+impl StoredCall {
+    /// A call.
+    #[must_use]
+    pub fn new(id: impl Into<String>, server: impl Into<String>, data: impl Into<String>) -> Self {
+        Self { id: id.into(), server: server.into(), data: data.into() }
+    }
+}
+
+impl fmt::Debug for StoredCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredCall")
+            .field("id", &self.id)
+            .field("server", &self.server)
+            .field("data_bytes", &self.data.len())
+            .finish()
+    }
+}
+
+/// A question of a call that was put away.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct StoredQuestion {
+    /// Its key among the call's questions.
+    pub key: String,
+    /// The question.
+    pub entry: InboxEntry,
+}
+
+impl StoredQuestion {
+    /// A question under its key.
+    #[must_use]
+    pub fn new(key: impl Into<String>, entry: InboxEntry) -> Self {
+        Self { key: key.into(), entry }
+    }
+}
+
+/// A call that is this process's to resume, with an answer for each of its questions.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClaimedCall {
+    /// The call.
+    pub call: StoredCall,
+    /// The answers by key, unchecked.
+    pub answers: Vec<(String, ElicitResult)>,
+}
+
+impl SqliteInbox {
+    /// Keeps a call and its questions until they are answered, whatever becomes of this process.
+    ///
+    /// # Errors
+    /// The store cannot be written, a limit is reached, or an id is there already. Nothing was kept then.
+    pub fn put_away(&self, call: &StoredCall, questions: &[StoredQuestion]) -> Result<(), Error> {
+        if call.data.len() > self.options.max_call_bytes {
+            return Err(Error::limit("a call's size in bytes", self.options.max_call_bytes));
+        }
+        self.write(|transaction| {
+            let kept: i64 =
+                transaction.query_row("SELECT count(*) FROM calls WHERE state <> 'finished'", [], |row| {
+                    row.get(0)
+                })?;
+            if usize::try_from(kept).unwrap_or(usize::MAX) >= self.options.max_calls {
+                return Err(Error::limit("the number of calls", self.options.max_calls));
+            }
+            room(transaction, self.options.max_open_questions, questions.len())?;
+            transaction.execute(
+                "INSERT INTO calls (id, server, data, put_away_ms, state) VALUES (?1, ?2, ?3, ?4, 'waiting')",
+                params![call.id, call.server, call.data, now_ms()],
+            )?;
+            for question in questions {
+                let owner = Some((call.id.as_str(), question.key.as_str()));
+                insert(transaction, &self.options, &self.owner, &question.entry, owner)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The ids of the calls whose questions are all answered, oldest first: those that [`claim`](Self::claim) gives.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn answered_calls(&self) -> Result<Vec<String>, Error> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare(
+                "SELECT id FROM calls WHERE state = 'waiting' AND NOT EXISTS
+                 (SELECT 1 FROM questions WHERE call = calls.id AND state <> 'answered') ORDER BY put_away_ms, id",
+            )?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            rows.collect::<Result<Vec<String>, _>>().map_err(Error::from)
+        })
+    }
+
+    /// Takes a call whose questions are all answered. Of all that ask, one gets it, and no other ever does by itself:
+    /// whether the server got the answers of a process that died in between is not known. `None`: it is not there,
+    /// not answered, or somebody else's.
+    ///
+    /// # Errors
+    /// The store cannot be written, or holds what cannot be read.
+    pub fn claim(&self, id: &str) -> Result<Option<ClaimedCall>, Error> {
+        self.write(|transaction| {
+            let claimed = transaction
+                .query_row(
+                    "UPDATE calls SET state = 'claimed', claimed_by = ?2 WHERE id = ?1 AND state = 'waiting'
+                     AND NOT EXISTS (SELECT 1 FROM questions WHERE call = ?1 AND state <> 'answered')
+                     RETURNING server, data",
+                    params![id, self.owner],
+                    |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+                )
+                .optional()?;
+            let Some((server, data)) = claimed else { return Ok(None) };
+            let mut statement = transaction
+                .prepare("UPDATE questions SET state = 'taken' WHERE call = ?1 RETURNING key, answer")?;
+            let rows =
+                statement.query_map([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+            let answers = rows.map(|row| {
+                let (key, answer) = row?;
+                let answer = serde_json::from_str(&answer).map_err(|_| Error::new(ErrorKind::Unreadable))?;
+                Ok((key, answer))
+            });
+            let answers = answers.collect::<Result<Vec<_>, Error>>()?;
+            Ok(Some(ClaimedCall { call: StoredCall::new(id, server, data), answers }))
+        })
+    }
+
+    /// The call has come to its end, or was given up: it and its questions are forgotten.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn finish(&self, id: &str) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL,
+                 ended_as = 'call ended', ended_ms = ?2 WHERE call = ?1",
+                params![id, now_ms()],
+            )?;
+            transaction.execute(
+                "UPDATE calls SET state = 'finished', data = NULL, finished_ms = ?2 WHERE id = ?1",
+                params![id, now_ms()],
+            )?;
+            forget(transaction, self.options.max_ended)
+        })
+    }
+
+    /// An answer of a claimed call was not taken by the client (nothing was sent then): the call waits again, and its questions
+    /// are open again with this reason.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn ask_again(&self, id: &str, reason: &str) -> Result<(), Error> {
+        self.write(|transaction| {
+            let given_back = transaction.execute(
+                "UPDATE calls SET state = 'waiting', claimed_by = NULL WHERE id = ?1 AND state = 'claimed' AND claimed_by = ?2",
+                params![id, self.owner],
+            )?;
+            if given_back > 0 {
+                transaction.execute(
+                    "UPDATE questions SET state = 'open', answer = NULL, refusal = ?2 WHERE call = ?1",
+                    params![id, reason],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The calls that a process claimed and did not finish, this one or another, oldest first. One of a process that died has an unknown outcome:
+    /// the server may have got the answers. [`finish`](Self::finish) gives it up.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unfinished_calls(&self) -> Result<Vec<StoredCall>, Error> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare(
+                "SELECT id, server, data FROM calls WHERE state = 'claimed' ORDER BY put_away_ms, id",
+            )?;
+            let rows = statement.query_map([], |row| {
+                Ok(StoredCall { id: row.get(0)?, server: row.get(1)?, data: row.get(2)? })
+            })?;
+            rows.collect::<Result<Vec<_>, _>>().map_err(Error::from)
+        })
+    }
+}

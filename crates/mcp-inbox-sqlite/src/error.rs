@@ -1,0 +1,101 @@
+//! Why the store did not do as it was told.
+
+use std::{error, fmt};
+
+use mcp_elicitation::InboxError;
+
+/// What went wrong with the store. Never holds what a question or an answer says.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    source: Option<rusqlite::Error>,
+}
+
+/// Whose doing it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Another process held the file for longer than [`Options::busy_timeout`](crate::Options::busy_timeout).
+    Busy,
+    /// The system or SQLite refused: the disk, rights, a damaged file.
+    Database,
+    /// There is an entry or a call of this id already.
+    Duplicate,
+    /// The file is a database of something else.
+    Foreign,
+    /// A limit of [`Options`](crate::Options).
+    #[non_exhaustive]
+    Limit {
+        /// What it bounds.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// The file was written by a newer version of this crate.
+    #[non_exhaustive]
+    Newer {
+        /// The version of its tables.
+        found: i64,
+        /// The newest that is understood here.
+        known: i64,
+    },
+    /// What is stored cannot be read: somebody else wrote it.
+    Unreadable,
+}
+
+impl Error {
+    pub(crate) const fn new(kind: ErrorKind) -> Self {
+        Self { kind, source: None }
+    }
+
+    pub(crate) const fn limit(what: &'static str, limit: usize) -> Self {
+        Self::new(ErrorKind::Limit { what, limit })
+    }
+
+    /// What kind of failure it is.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, NotADatabase};
+        let kind = match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => ErrorKind::Busy,
+            Some(ConstraintViolation) => ErrorKind::Duplicate,
+            Some(NotADatabase) => ErrorKind::Foreign,
+            _ => ErrorKind::Database,
+        };
+        Self { kind, source: Some(error) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ErrorKind::Busy => f.write_str("another process holds the inbox"),
+            ErrorKind::Database => f.write_str("the inbox cannot be read or written"),
+            ErrorKind::Duplicate => f.write_str("there is one of this id in the inbox already"),
+            ErrorKind::Foreign => f.write_str("the file is no inbox"),
+            ErrorKind::Limit { what, limit } => write!(f, "{what} exceeds the limit of {limit}"),
+            ErrorKind::Newer { found, known } => {
+                write!(f, "the inbox has tables of version {found}; {known} is the newest that is known here")
+            }
+            ErrorKind::Unreadable => f.write_str("an entry of the inbox cannot be read"),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}
+
+impl From<Error> for InboxError {
+    fn from(error: Error) -> Self {
+        Self::new(error.to_string()).caused_by(error)
+    }
+}

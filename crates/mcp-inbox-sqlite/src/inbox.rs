@@ -1,0 +1,256 @@
+//! The store, and what the asking process does with it.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use mcp_elicitation::{ElicitAction, ElicitResult, End, Inbox, InboxAnswer, InboxEntry, InboxError};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use crate::error::{Error, ErrorKind};
+use crate::options::Options;
+use crate::schema;
+
+/// A store of open questions in a file.
+///
+/// One value is one process's end of it, and one asking party: answers go to the value that published. Its methods may
+/// block for as long as [`Options::busy_timeout`], and each is one transaction: it has happened whole when it returns, and
+/// not at all when it fails.
+pub struct SqliteInbox {
+    connection: Mutex<Connection>,
+    pub(crate) options: Options,
+    /// Tells this end from all others, restarts of the same program included.
+    pub(crate) owner: String,
+}
+
+impl SqliteInbox {
+    /// Opens the store of this file, and makes it where there is none: for the owner of the process alone, on Unix.
+    ///
+    /// # Errors
+    /// The folder is missing, the file is no inbox, or it is one of a newer version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, Options::default())
+    }
+
+    /// As [`open`](Self::open), with other limits.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
+        create_private(path.as_ref());
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(options.busy_timeout)?;
+        schema::prepare(&mut connection)?;
+        let random = || RandomState::new().build_hasher().finish();
+        let owner = format!("{:016x}{:016x}", random(), random());
+        Ok(Self { connection: Mutex::new(connection), options, owner })
+    }
+
+    /// Runs one transaction that may write.
+    pub(crate) fn write<R>(
+        &self,
+        act: impl FnOnce(&Transaction<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        // A holder that panicked left its transaction rolled back.
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // Immediate: a transaction that begins as a reader can fail in the middle when another one writes first.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let outcome = act(&transaction)?;
+        transaction.commit()?;
+        Ok(outcome)
+    }
+
+    /// Runs one transaction that only reads.
+    pub(crate) fn read<R>(&self, act: impl FnOnce(&Transaction<'_>) -> Result<R, Error>) -> Result<R, Error> {
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = connection.transaction()?;
+        act(&transaction)
+    }
+
+    /// Ends a question and forgets what was in it.
+    fn end(&self, id: &str, ended_as: &str) -> Result<(), Error> {
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL, ended_as = ?2,
+                 ended_ms = ?3 WHERE id = ?1 AND state <> 'ended'",
+                params![id, ended_as, now_ms()],
+            )?;
+            forget(transaction, self.options.max_ended)
+        })
+    }
+}
+
+impl Inbox for SqliteInbox {
+    fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError> {
+        let published = self.write(|transaction| {
+            room(transaction, self.options.max_open_questions, 1)?;
+            insert(transaction, &self.options, &self.owner, entry, None)
+        });
+        Ok(published?)
+    }
+
+    fn acknowledge(&self, id: &str, action: ElicitAction) -> Result<(), InboxError> {
+        Ok(self.end(id, action_name(action))?)
+    }
+
+    fn fail(&self, id: &str, end: End) -> Result<(), InboxError> {
+        Ok(self.end(id, end_name(end))?)
+    }
+
+    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
+        let given = self.write(|transaction| {
+            // Taking and reading are one step: no other look, and no other process, sees the same answer.
+            let mut statement = transaction.prepare(
+                "UPDATE questions SET state = 'taken' WHERE state = 'answered' AND owner = ?1 AND call IS NULL
+                 RETURNING id, answer",
+            )?;
+            let rows = statement.query_map([&self.owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<Result<Vec<(String, String)>, _>>().map_err(Error::from)
+        });
+        let given = given?;
+        Ok(given
+            .into_iter()
+            .map(|(id, answer)| {
+                // One that cannot be read was written by something else: nobody answered then.
+                let answer = serde_json::from_str(&answer).unwrap_or_else(|_| ElicitResult::cancel());
+                InboxAnswer::new(id, answer)
+            })
+            .collect())
+    }
+
+    fn refuse(&self, id: &str, reason: &str) -> Result<(), InboxError> {
+        let refused = self.write(|transaction| {
+            transaction.execute(
+                "UPDATE questions SET state = 'open', answer = NULL, refusal = ?2 WHERE id = ?1 AND state = 'taken'",
+                params![id, reason],
+            )?;
+            Ok(())
+        });
+        Ok(refused?)
+    }
+}
+
+/// Writes a question down; `call` is the call that it belongs to, and its key there.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    options: &Options,
+    owner: &str,
+    entry: &InboxEntry,
+    call: Option<(&str, &str)>,
+) -> Result<(), Error> {
+    let params = entry.params.as_str();
+    if params.len() > options.max_question_bytes {
+        return Err(Error::limit("a question's size in bytes", options.max_question_bytes));
+    }
+    let now = now_ms();
+    let expires = entry
+        .expires_after
+        .map(|after| now.saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX)));
+    transaction.execute(
+        "INSERT INTO questions (id, owner, server, revision, params, published_ms, expires_ms, state, call, key)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9)",
+        params![
+            entry.id,
+            owner,
+            entry.server,
+            entry.revision.as_str(),
+            params,
+            now,
+            expires,
+            call.map(|(call, _)| call),
+            call.map(|(_, key)| key),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Whether so many more questions may be open.
+pub(crate) fn room(transaction: &Transaction<'_>, max: usize, more: usize) -> Result<(), Error> {
+    let open: i64 =
+        transaction
+            .query_row("SELECT count(*) FROM questions WHERE state <> 'ended'", [], |row| row.get(0))?;
+    let open = usize::try_from(open).unwrap_or(usize::MAX);
+    if open.saturating_add(more) > max {
+        Err(Error::limit("the number of open questions", max))
+    } else {
+        Ok(())
+    }
+}
+
+/// Drops the oldest of what has ended.
+pub(crate) fn forget(transaction: &Transaction<'_>, max: usize) -> Result<(), Error> {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    transaction.execute(
+        "DELETE FROM questions WHERE state = 'ended' AND call IS NULL AND id NOT IN
+         (SELECT id FROM questions WHERE state = 'ended' AND call IS NULL ORDER BY ended_ms DESC LIMIT ?1)",
+        [max],
+    )?;
+    transaction.execute(
+        "DELETE FROM calls WHERE state = 'finished' AND id NOT IN
+         (SELECT id FROM calls WHERE state = 'finished' ORDER BY finished_ms DESC LIMIT ?1)",
+        [max],
+    )?;
+    Ok(())
+}
+
+/// Milliseconds since 1970. A clock that is set back makes questions live longer, and nothing worse.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn action_name(action: ElicitAction) -> &'static str {
+    match action {
+        ElicitAction::Accept => "accept",
+        ElicitAction::Decline => "decline",
+        ElicitAction::Cancel => "cancel",
+        _ => "answered",
+    }
+}
+
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Answered(action) => action_name(action),
+        End::ConnectionLost => "connection lost",
+        End::Failed => "failed",
+        End::FlowEnded => "call ended",
+        End::NoHost => "nobody there",
+        End::TimedOut => "timed out",
+        End::Withdrawn => "withdrawn",
+        _ => "ended",
+    }
+}
+
+/// Makes the file before SQLite does, so that it is never readable by others. SQLite gives its side files the same rights.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    // It may be there already; anything else SQLite will say better.
+    drop(options.open(path));
+}
+
+impl fmt::Debug for SqliteInbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteInbox").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Reads what a row says of its question.
+pub(crate) fn entry(
+    (id, server, revision, params, expires_ms): (String, String, String, String, Option<i64>),
+) -> Result<InboxEntry, Error> {
+    let unreadable = || Error::new(ErrorKind::Unreadable);
+    let revision = revision.parse().map_err(|_| unreadable())?;
+    let params = mcp_elicitation::InboxParams::from_text(params).map_err(|_| unreadable())?;
+    let mut entry = InboxEntry::from_parts(id, server, revision, params);
+    entry.expires_after = expires_ms
+        .map(|at| std::time::Duration::from_millis(u64::try_from(at.saturating_sub(now_ms())).unwrap_or(0)));
+    Ok(entry)
+}

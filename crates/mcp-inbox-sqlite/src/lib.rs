@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod calls;
+mod error;
+mod inbox;
+mod options;
+mod questions;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use calls::{ClaimedCall, StoredCall, StoredQuestion};
+pub use error::{Error, ErrorKind};
+pub use inbox::SqliteInbox;
+pub use options::Options;
+pub use questions::{Given, OpenQuestion};

@@ -1,0 +1,129 @@
+//! What a process does that answers.
+
+use mcp_elicitation::{ElicitResult, InboxEntry};
+use rusqlite::{OptionalExtension, params};
+
+use crate::error::{Error, ErrorKind};
+use crate::inbox::{SqliteInbox, entry, now_ms};
+
+/// A question that waits for an answer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OpenQuestion {
+    entry: InboxEntry,
+    refusal: Option<String>,
+    call: Option<String>,
+}
+
+impl OpenQuestion {
+    /// The question. Its [`expires_after`](InboxEntry::expires_after) counts from now.
+    #[must_use]
+    pub fn entry(&self) -> &InboxEntry {
+        &self.entry
+    }
+
+    /// Why the last answer was not taken, where there was one. Safe to show.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    /// The call that was put away and waits for this answer.
+    #[must_use]
+    pub fn call(&self) -> Option<&str> {
+        self.call.as_deref()
+    }
+}
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Given {
+    /// Another answer was first.
+    AlreadyAnswered,
+    /// The question has ended, for the reason in the string: an action (`accept`, `decline`, `cancel`), or how else it went.
+    Ended(String),
+    /// Its time is over.
+    Expired,
+    /// It is written down, for whoever asked.
+    Taken,
+    /// There is no such question, or it was forgotten.
+    Unknown,
+}
+
+impl SqliteInbox {
+    /// The questions of all processes that can be answered now, oldest first.
+    ///
+    /// The process that asked may have died meanwhile; then nobody takes the answer, unless the question belongs to a call that was
+    /// put away.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open_questions(&self) -> Result<Vec<OpenQuestion>, Error> {
+        self.read(|transaction| {
+            let mut statement = transaction.prepare(
+                "SELECT id, server, revision, params, expires_ms, refusal, call FROM questions
+                 WHERE state = 'open' AND (expires_ms IS NULL OR expires_ms > ?1) ORDER BY published_ms, id",
+            )?;
+            let rows = statement.query_map([now_ms()], |row| {
+                let parts = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+                Ok((parts, row.get::<_, Option<String>>(5)?, row.get::<_, Option<String>>(6)?))
+            })?;
+            rows.map(|row| {
+                let (parts, refusal, call) = row?;
+                Ok(OpenQuestion { entry: entry(parts)?, refusal, call })
+            })
+            .collect()
+        })
+    }
+
+    /// Answers a question. Whoever asked checks it: one that does not fit is refused, and the question is open again with the
+    /// reason ([`OpenQuestion::refusal`]). Check with [`ElicitRequest::check`](mcp_elicitation::ElicitRequest::check) before, to be told at once.
+    ///
+    /// # Errors
+    /// The store cannot be written, or the answer is too large.
+    pub fn answer(&self, id: &str, answer: &ElicitResult) -> Result<Given, Error> {
+        let text = serde_json::to_string(answer).map_err(|_| Error::new(ErrorKind::Unreadable))?;
+        if text.len() > self.options.max_answer_bytes {
+            return Err(Error::limit("an answer's size in bytes", self.options.max_answer_bytes));
+        }
+        self.write(|transaction| {
+            let taken = transaction.execute(
+                "UPDATE questions SET state = 'answered', answer = ?2, refusal = NULL
+                 WHERE id = ?1 AND state = 'open' AND (expires_ms IS NULL OR expires_ms > ?3)",
+                params![id, text, now_ms()],
+            )?;
+            if taken > 0 {
+                return Ok(Given::Taken);
+            }
+            let found = transaction
+                .query_row("SELECT state, ended_as FROM questions WHERE id = ?1", [id], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+                })
+                .optional()?;
+            Ok(match found {
+                None => Given::Unknown,
+                Some((state, ended_as)) if state == "ended" => Given::Ended(ended_as.unwrap_or_default()),
+                Some((state, _)) if state == "open" => Given::Expired,
+                Some(_) => Given::AlreadyAnswered,
+            })
+        })
+    }
+
+    /// Ends the questions whose time is over: those of processes that died. Returns how many. Questions of calls that were put
+    /// away stay, unless they have a time of their own.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn sweep(&self) -> Result<usize, Error> {
+        self.write(|transaction| {
+            let swept = transaction.execute(
+                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL,
+                 ended_as = 'expired', ended_ms = ?1 WHERE state <> 'ended' AND call IS NULL AND expires_ms <= ?1",
+                [now_ms()],
+            )?;
+            crate::inbox::forget(transaction, self.options.max_ended)?;
+            Ok(swept)
+        })
+    }
+}
