@@ -86,6 +86,11 @@ impl<E: Queued> EventQueue<E> {
         self.changed.notify_waiters();
     }
 
+    /// Whether anybody listens.
+    pub(crate) fn is_heard(&self) -> bool {
+        !self.lock().listeners.is_empty()
+    }
+
     /// Nothing more will come.
     pub(crate) fn end(&self) {
         self.lock().ended = true;

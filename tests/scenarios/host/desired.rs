@@ -21,7 +21,7 @@ async fn agree(peer: &mut Peer, method: &str) -> serde_json::Value {
     request["params"].clone()
 }
 
-/// seed:2.3, seed:3.28: subscriptions and the rest are restored before the connect returns.
+/// seed:2.3, seed:3.28, protocol:LG-01: subscriptions and the rest are restored before the connect returns.
 #[tokio::test(start_paused = true)]
 async fn log_level_and_subscription_outlive_connections() {
     let host = host();

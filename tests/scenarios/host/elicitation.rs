@@ -114,7 +114,7 @@ async fn an_answer_of_an_old_connection_is_refused() {
     new.expect_silence(SECOND).await;
 }
 
-/// seed:E23: two servers may use the same elicitation id; each completion is its own server's.
+/// seed:E23, seed:S-44: two servers may use the same elicitation id; each completion is its own server's.
 #[tokio::test(start_paused = true)]
 async fn elicitation_ids_belong_to_their_server() {
     let host = listening(ElicitationLimits::default());
@@ -138,7 +138,7 @@ async fn elicitation_ids_belong_to_their_server() {
     assert!(!host.desk().completed("b", "same", brief).await);
 }
 
-/// seed:E33: turns of an agent that share a server, each with its own handler, and a default for the rest.
+/// seed:E33, seed:S-31, protocol:E-08: turns of an agent that share a server, each with its own handler, and a default for the rest.
 #[tokio::test(start_paused = true)]
 async fn questions_go_to_the_handler_of_the_call_they_belong_to() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -180,6 +180,56 @@ async fn questions_go_to_the_handler_of_the_call_they_belong_to() {
     drop(two);
     turn(&["two"]).await;
     assert_eq!(*asked.lock().unwrap(), ["one srv", "two srv", "default srv", "default srv"]);
+}
+
+/// auth:SEC-06: where nobody could answer, nobody is asked.
+#[tokio::test(start_paused = true)]
+async fn without_handlers_and_listeners_elicitation_is_not_declared() {
+    let host = host();
+    let (connector, mut plug) = plug();
+    let (client, (initialize, mut peer)) = tokio::join!(host.connect("srv", connector), async {
+        let mut peer = plug.peer().await;
+        (peer.handshake(everything()).await, peer)
+    });
+    client.unwrap();
+    assert_eq!(initialize["params"]["capabilities"], json!({}));
+    peer.send(question(1)).await;
+    assert_eq!(peer.receive().await["error"]["code"], -32601);
+
+    // Somebody came: from the next connection on it is.
+    host.desk().set_handler(|_: ElicitRequest, _: ElicitationContext| async { ElicitResult::decline() });
+    let (client, initialize) = tokio::join!(host.reconnect("srv"), async {
+        let mut peer = plug.peer().await;
+        peer.handshake(everything()).await
+    });
+    client.unwrap();
+    assert!(initialize["params"]["capabilities"]["elicitation"].is_object());
+}
+
+/// Whoever follows the events learns the end of each question, also of those that end with their connection.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_question_is_among_the_events() {
+    for by_server in [true, false] {
+        let host = listening(ElicitationLimits::default());
+        let mut questions = host.desk().elicitations();
+        let (_, _plug, mut peer) = connected(&host, "srv").await;
+        let mut events = host.events();
+        peer.send(question(1)).await;
+        let _open = questions.next().await.unwrap();
+        if by_server {
+            drop(peer);
+            tokio::time::sleep(SECOND).await;
+        } else {
+            host.disconnect("srv").await.unwrap();
+        }
+        let told = happened(&mut events).await;
+        let elicitation = "srv 1 Elicitation";
+        if by_server {
+            assert_eq!(told, [elicitation, elicitation, "srv 1 failed"]);
+        } else {
+            assert_eq!(told, [elicitation, "srv 1 closing", elicitation, "srv 1 disconnected"]);
+        }
+    }
 }
 
 /// A desk may outlive its host and serve another one.

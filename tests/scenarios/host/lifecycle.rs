@@ -118,7 +118,7 @@ async fn a_server_that_ends_is_failed_and_its_calls_with_it() {
     assert_eq!(state(&host, "srv"), ("connected", None));
 }
 
-/// seed:B17, seed:S-42: `srv` is no prefix of `srv:child`.
+/// seed:B17, seed:S-42, protocol:HG-01: `srv` is no prefix of `srv:child`.
 #[tokio::test(start_paused = true)]
 async fn disconnecting_one_server_touches_no_other() {
     let host = host();

@@ -13,7 +13,8 @@ async fn answer_tools(peer: &mut Peer, names: &[&str]) {
     peer.answer(&request, json!({ "tools": tools })).await;
 }
 
-/// seed:B35: a list that failed is an error beside the others, not an empty list.
+/// seed:B35, protocol:TL-01, protocol:TL-02: equal names are told apart, none is refused, and a list that failed is an error
+/// beside the others, not an empty list.
 #[tokio::test(start_paused = true)]
 async fn the_tools_of_all_servers_get_names_of_their_own_and_lead_back() {
     let mut limits = HostLimits::default();

@@ -133,6 +133,15 @@ impl Drop for Running {
 
 type Orders = Arc<Mutex<Option<mpsc::UnboundedSender<Order>>>>;
 
+/// Waits until it holds, in virtual time or not.
+async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begun = tokio::time::Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn history(steps: Vec<Step>) {
     let (seen, running, gate) =
         (Arc::<Seen>::default(), Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
@@ -201,8 +210,7 @@ async fn history(steps: Vec<Step>) {
     for status in host.servers() {
         assert!(matches!(status.state, ServerState::Disconnected | ServerState::Failed), "{status:?}");
     }
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(running.load(Ordering::Relaxed), 0, "a handler is still there");
+    eventually("a handler is still there", || running.load(Ordering::Relaxed) == 0).await;
     assert!(host.desk().open_questions().is_empty() && host.desk().waiting_calls().is_empty());
     assert!(seen.answered.load(Ordering::Relaxed) <= seen.asked.load(Ordering::Relaxed));
     assert_eq!(*seen.faults.lock().unwrap(), Vec::<String>::new());
@@ -218,8 +226,8 @@ async fn history(steps: Vec<Step>) {
         }
     }
     drop((host, orders));
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0, "a task is left");
+    let runtime = tokio::runtime::Handle::current();
+    eventually("a task is left", || runtime.metrics().num_alive_tasks() == 0).await;
 }
 
 proptest! {
@@ -229,6 +237,17 @@ proptest! {
     #[test]
     fn questions_end_once_and_nothing_is_left(steps in prop::collection::vec(step(), 1..60)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(history(steps));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// The same with threads, which find other orders.
+    #[test]
+    fn questions_end_once_on_several_threads(steps in prop::collection::vec(step(), 20..120)) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
         runtime.block_on(history(steps));
     }
 }

@@ -184,6 +184,10 @@ impl Registry {
         if matches!(event, ClientEvent::Closed) {
             return self.lost(name, generation);
         }
+        // An event may be large; it is copied for listeners alone.
+        if !self.events.is_heard() {
+            return;
+        }
         let mut state = self.lock();
         let server = state.current(name, generation);
         if server.is_some_and(|server| !matches!(server.phase, Phase::Disconnected | Phase::Failed)) {
