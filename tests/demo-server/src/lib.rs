@@ -24,6 +24,7 @@ mod message;
 mod modern;
 mod session;
 mod stdio;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tools;

@@ -59,6 +59,14 @@ impl Refusal {
     }
 }
 
+/// The object with one more member.
+pub(crate) fn with(mut object: Value, name: &str, value: impl Into<Value>) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(name.to_owned(), value.into());
+    }
+    object
+}
+
 pub(crate) fn response(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }

@@ -6,13 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 
 use crate::message::{
-    HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, UNSUPPORTED_PROTOCOL_VERSION,
+    HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal, UNSUPPORTED_PROTOCOL_VERSION, with,
 };
 use crate::session::{Mode, NoAnswer};
+use crate::tasks::{self, Design};
 use crate::{MODERN_PROTOCOL_VERSION, tools};
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const TASKS: &str = "io.modelcontextprotocol/tasks";
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 /// How long lists and the discovery may be kept.
 const TTL_MS: u64 = 60_000;
@@ -37,13 +39,27 @@ pub(crate) fn request(method: &str, params: &Value) -> Result<Reply, Refusal> {
     match method {
         "server/discover" => Ok(Reply::Result(cacheable(json!({
             "supportedVersions": [MODERN_PROTOCOL_VERSION],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
             "instructions": "Four tools to try a client with: count, book_table, connect_account, echo.",
         })))),
         "tools/list" => tools::list(params).map(cacheable).map(Reply::Result),
+        "tasks/get" if takes_tasks(capabilities) => {
+            tasks::state(params, Design::Extension).map(complete).map(Reply::Result)
+        }
+        "tasks/cancel" if takes_tasks(capabilities) => {
+            tasks::cancel(params, Design::Extension).map(|_| Reply::Result(complete(json!({}))))
+        }
+        "tools/call" if takes_tasks(capabilities) => match tasks::begin(params, Design::Extension) {
+            Some(task) => task.map(|task| Reply::Result(with(complete(task), "resultType", "task"))),
+            None => Rounds::read(params, capabilities).map(Reply::Call),
+        },
         "tools/call" => Rounds::read(params, capabilities).map(Reply::Call),
         _ => Err(Refusal::new(METHOD_NOT_FOUND, format!("no method {method:?} here"))),
     }
+}
+
+fn takes_tasks(capabilities: &Map<String, Value>) -> bool {
+    capabilities.get("extensions").and_then(|extensions| extensions.get(TASKS)).is_some_and(Value::is_object)
 }
 
 /// The client's capabilities, after checking what each request must say.
@@ -66,7 +82,12 @@ pub(crate) fn check_headers<'a>(
     params: &Value,
 ) -> Result<(), Refusal> {
     let version = params.get("_meta").and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
-    let name = if method == "tools/call" { params.get("name").and_then(Value::as_str) } else { None };
+    let named = match method {
+        "tools/call" => params.get("name"),
+        "tasks/get" | "tasks/cancel" => params.get("taskId"),
+        _ => None,
+    };
+    let name = named.and_then(Value::as_str);
     for (of, said, expected) in [
         ("MCP-Protocol-Version", header("mcp-protocol-version"), version),
         ("Mcp-Method", header("mcp-method"), Some(method)),

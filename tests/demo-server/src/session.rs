@@ -18,6 +18,7 @@ use crate::message::{
     self, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Refusal, UNAVAILABLE,
 };
 use crate::modern::{self, Rounds};
+use crate::tasks::{self, Design};
 use crate::{Era, Limits, PROTOCOL_VERSION, tools};
 
 /// Where messages to the client go: the stdio writer, or the response stream of one POST.
@@ -135,6 +136,15 @@ impl Session {
             (Phase::Fresh, _) => Err(Refusal::new(INVALID_REQUEST, "send initialize first")),
             (Phase::Greeted, _) => Err(Refusal::new(INVALID_REQUEST, "send notifications/initialized first")),
             (Phase::Ready, "tools/list") => tools::list(&params).map(Some),
+            (Phase::Ready, "tasks/get") => tasks::state(&params, Design::Core).map(Some),
+            (Phase::Ready, "tasks/cancel") => tasks::cancel(&params, Design::Core).map(Some),
+            (Phase::Ready, "tasks/result") => tell_result(id, &params, outlet).map(|()| None),
+            (Phase::Ready, "tools/call") if params.get("task").is_some_and(Value::is_object) => {
+                match tasks::begin(&params, Design::Core) {
+                    Some(task) => task.map(|task| Some(json!({"task": task}))),
+                    None => self.start(id, params, outlet, None).map(|()| None),
+                }
+            }
             (Phase::Ready, "tools/call") => self.start(id, params, outlet, None).map(|()| None),
             (Phase::Ready, _) => Err(Refusal::new(METHOD_NOT_FOUND, format!("no method {method:?} here"))),
         }
@@ -162,7 +172,10 @@ impl Session {
         state.phase = Phase::Greeted;
         Ok(json!({
             "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {"tools": {}},
+            "capabilities": {
+                "tools": {},
+                "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}},
+            },
             "serverInfo": {
                 "name": "mcp-demo-server",
                 "title": "Demo server",
@@ -244,6 +257,21 @@ impl Session {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Answers with the result of a task once it is there.
+fn tell_result(id: &Value, params: &Value, outlet: &Outlet) -> Result<(), Refusal> {
+    let (mut result, wait) = tasks::result(params)?;
+    if let Some(task) = params.get("taskId") {
+        let related = json!({"io.modelcontextprotocol/related-task": {"taskId": task}});
+        result = message::with(result, "_meta", related);
+    }
+    let (id, outlet) = (id.clone(), outlet.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(wait).await;
+        let _ = outlet.send(message::response(&id, result)).await;
+    });
+    Ok(())
 }
 
 /// Takes a call off the table however it ends.

@@ -71,6 +71,7 @@ fn descriptions() -> [Value; 4] {
                 "properties": {"total": {"type": "integer"}},
                 "required": ["total"],
             },
+            "execution": {"taskSupport": "optional"},
         }),
         json!({
             "name": "book_table",
@@ -113,13 +114,23 @@ fn echo(arguments: &Map<String, Value>) -> Result<Value, String> {
 }
 
 async fn count(arguments: &Map<String, Value>, call: &Call) -> Result<Value, String> {
-    let to = integer(arguments, "to", 1, COUNT_MAX)?.ok_or("to is required")?;
-    let delay = integer(arguments, "delay_ms", 0, DELAY_MS_MAX)?.unwrap_or(100);
+    let (to, delay) = counting(arguments)?;
     for step in 1..=to {
-        tokio::time::sleep(Duration::from_millis(delay)).await;
+        tokio::time::sleep(delay).await;
         call.progress(step, to, &format!("counted {step} of {to}")).await;
     }
-    Ok(structured(format!("counted to {to}"), &json!({"total": to})))
+    Ok(counted(to))
+}
+
+/// How far to count, and how slowly.
+pub(crate) fn counting(arguments: &Map<String, Value>) -> Result<(u64, Duration), String> {
+    let to = integer(arguments, "to", 1, COUNT_MAX)?.ok_or("to is required")?;
+    let delay = integer(arguments, "delay_ms", 0, DELAY_MS_MAX)?.unwrap_or(100);
+    Ok((to, Duration::from_millis(delay)))
+}
+
+pub(crate) fn counted(to: u64) -> Value {
+    structured(format!("counted to {to}"), &json!({"total": to}))
 }
 
 async fn book_table(call: &Call) -> Result<Value, String> {
