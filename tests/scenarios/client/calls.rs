@@ -74,6 +74,7 @@ async fn progress_keeps_a_call_alive_up_to_its_hard_end() {
 }
 
 /// seed:E4, protocol:P-02: what comes before the answer is seen before the answer.
+/// seed:S-83
 #[tokio::test(start_paused = true)]
 async fn progress_arrives_in_order_before_the_result() {
     let (builder, events) = recorded(builder());
@@ -123,6 +124,7 @@ async fn a_result_that_is_an_array_is_no_result() {
 }
 
 /// seed:S-12, seed:S-13, field: an error object is the server's, whole, and never a local failure.
+/// protocol:J-21
 #[tokio::test(start_paused = true)]
 async fn an_error_object_reaches_the_caller_as_it_is() {
     let (client, mut peer) = connected(builder()).await;

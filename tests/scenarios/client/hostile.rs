@@ -201,6 +201,7 @@ async fn events_end_behind_the_end_of_the_connection() {
 }
 
 /// auth:LIM-14: the memory that events take is bounded too, not only their number.
+/// protocol:LG-04
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_does_not_listen_keeps_events_up_to_a_size() {
     let (client, mut peer) = connected(builder().event_capacity_bytes(1 << 20)).await;

@@ -73,6 +73,7 @@ async fn dropping_a_call_leaves_the_connection_usable() {
 }
 
 /// seed:B20, seed:B21: closing is shared, and a closed client refuses what comes later.
+/// seed:S-99b, protocol:L-12
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_ends_calls_and_is_shared() {
     let (address, _server) = serve(any_port()).await;

@@ -116,6 +116,7 @@ async fn a_failing_call_does_not_touch_another() {
 }
 
 /// auth:SEC-02: an address outside the policy is not even connected to
+/// protocol:H-59
 #[tokio::test]
 async fn addresses_outside_the_policy_are_not_connected_to() {
     let server = Server::start().await;
@@ -213,6 +214,7 @@ async fn silence_is_left_to_the_caller() {
 }
 
 /// auth:SEC-18: slow drip of one message
+/// seed:B38
 #[tokio::test]
 async fn a_dripping_message_is_cut() {
     let server = Server::start().await;

@@ -24,6 +24,7 @@ fn with_tokens(server: &Server) -> (HttpConnection, Arc<AtomicUsize>) {
 }
 
 /// seed:3.6.1, seed:3.6.2: one refresh, one repetition, the rejected body unread
+/// seed:B39
 #[tokio::test]
 async fn a_refused_token_is_refreshed_once() {
     let server = Server::start().await;

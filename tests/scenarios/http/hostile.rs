@@ -188,6 +188,7 @@ async fn response_heads_are_bounded() {
 }
 
 /// auth:LIM-08, seed:S-95e, seed:S-95f: below, at, above
+/// seed:S-96g
 #[tokio::test]
 async fn bodies_and_events_are_bounded_while_read() {
     let cap = 2000;

@@ -20,6 +20,7 @@ async fn with_session(server: &Server, connection: &HttpConnection) -> super::sc
 }
 
 /// protocol:H-11, protocol:H-12, protocol:H-18, seed:S-69
+/// seed:B1, protocol:L-11, protocol:H-13
 #[tokio::test]
 async fn session_and_version_are_sent_after_initialize_only() {
     let server = Server::start().await;
@@ -62,6 +63,7 @@ async fn session_and_version_are_sent_after_initialize_only() {
 }
 
 /// seed:E12, protocol:H-11
+/// seed:S-70
 #[tokio::test]
 async fn a_session_counts_only_from_a_successful_initialize() {
     let error = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"m"}}"#;
@@ -115,6 +117,7 @@ async fn a_session_counts_from_the_moment_its_result_is_handed_out() {
 }
 
 /// auth:SEC-13, auth:LIM-11
+/// seed:S-72
 #[tokio::test]
 async fn an_unusable_session_id_fails_initialize() {
     for id in ["a b", "caf\u{e9}", &"x".repeat(1025)] {
@@ -133,6 +136,7 @@ async fn an_unusable_session_id_fails_initialize() {
 }
 
 /// seed:E10, field:FR-047, protocol:H-14
+/// seed:S-71
 #[tokio::test]
 async fn a_404_for_a_session_loses_it_and_initialize_opens_another() {
     let server = Server::start().await;

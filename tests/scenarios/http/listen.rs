@@ -21,6 +21,7 @@ async fn open(
 }
 
 /// field:FR-040, protocol:H-20
+/// seed:B19, seed:S-76, seed:S-78
 #[tokio::test]
 async fn a_server_without_a_stream_is_no_fault() {
     for response in [
@@ -81,6 +82,7 @@ async fn other_refusals_of_the_stream_are_typed() {
 }
 
 /// protocol:H-22, seed:S-79, protocol:H-26, protocol:H-29
+/// seed:S-80
 #[tokio::test]
 async fn a_closed_stream_is_opened_again_with_its_cursor() {
     let server = Server::start().await;
@@ -188,6 +190,7 @@ async fn an_oversized_event_is_reported_and_passed_over() {
     assert_eq!(next_event(&mut stream).await, "notification notifications/progress");
 }
 
+/// seed:S-75, seed:S-81
 #[tokio::test]
 async fn dropping_a_stream_closes_its_socket() {
     let server = Server::start().await;

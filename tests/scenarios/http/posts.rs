@@ -27,6 +27,7 @@ fn json(content_type: &str, body: &str) -> String {
 }
 
 /// field:FR-043, protocol:H-04
+/// seed:B2
 #[tokio::test]
 async fn content_types_are_read_as_proxies_write_them() {
     for content_type in [
@@ -45,6 +46,7 @@ async fn content_types_are_read_as_proxies_write_them() {
 }
 
 /// field:FR-031, seed:E9, seed:S-95
+/// seed:B3
 #[tokio::test]
 async fn comments_and_other_event_types_are_passed_over() {
     let stream = format!(
@@ -88,6 +90,7 @@ async fn line_ends_may_be_cut_anywhere() {
 }
 
 /// seed:E1, seed:E4: the most serious fault of the seed
+/// seed:S-96, protocol:H-23
 #[tokio::test]
 async fn a_question_on_the_stream_is_answered_while_it_is_open() {
     let server = Server::start().await;
@@ -194,6 +197,7 @@ async fn any_success_accepts_a_notification_or_response() {
 }
 
 /// protocol:H-07, protocol:J-08, seed:E12
+/// protocol:H-08, protocol:H-42, protocol:H-57
 #[tokio::test]
 async fn errors_in_refusals_are_handed_over_as_messages() {
     for (status, error, expected) in [
@@ -226,6 +230,7 @@ async fn errors_in_refusals_are_handed_over_as_messages() {
 }
 
 /// field:FR-054, auth:SEC-15
+/// protocol:H-09
 #[tokio::test]
 async fn refusals_without_an_error_object_tell_status_and_text() {
     let (_, result) =

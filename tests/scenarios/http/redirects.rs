@@ -54,6 +54,7 @@ async fn a_loop_of_redirects_ends() {
 }
 
 /// seed:E14, auth:SEC-03: nothing reaches another origin
+/// seed:S-73, protocol:H-60
 #[tokio::test]
 async fn other_redirects_are_refused_and_leak_nothing() {
     let elsewhere = Server::start().await;

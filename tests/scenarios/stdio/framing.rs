@@ -20,6 +20,7 @@ async fn fr_001_noise_on_stdout_is_counted_and_ends_nothing() {
     assert_eq!((counts.messages, counts.invalid, counts.oversized), (2, 3, 0));
 }
 
+/// protocol:T-02, seed:S-98
 #[tokio::test]
 async fn fr_003_crlf_and_blank_lines_are_taken_and_a_bare_lf_is_written() {
     // field:FR-003, protocol:T-03

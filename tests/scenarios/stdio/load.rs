@@ -59,6 +59,7 @@ async fn thousand_calls() {
     within(reader).await.unwrap();
 }
 
+/// protocol:T-01, protocol:L-23
 #[tokio::test]
 async fn a_thousand_concurrent_calls_over_one_child() {
     thousand_calls().await;

@@ -13,6 +13,7 @@ fn stubborn() -> mcp_transport::stdio::StdioServer {
     sh(STUBBORN).env("PEER", peer().program()).close_waits(quick())
 }
 
+/// seed:S-99c
 #[tokio::test]
 async fn e30_a_server_that_exits_at_the_end_of_its_input_sees_no_signal() {
     // seed:E30, protocol:T-13
@@ -28,6 +29,7 @@ async fn e30_a_server_that_exits_at_the_end_of_its_input_sees_no_signal() {
     assert!(error.to_string().contains("closed by this client"), "{error}");
 }
 
+/// seed:S-99
 #[tokio::test]
 async fn a_server_that_ignores_the_end_of_its_input_is_terminated() {
     // protocol:T-13

@@ -37,6 +37,7 @@ async fn arguments_arrive_unchanged() {
     assert_eq!(session.ask("args").await, json!(args));
 }
 
+/// protocol:T-11
 #[tokio::test]
 async fn fr_022_the_environment_is_the_safe_subset_and_what_was_given() {
     // field:FR-022, protocol:T-17, auth:SEC-08

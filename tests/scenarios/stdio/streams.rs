@@ -69,6 +69,7 @@ async fn receiving_can_be_dropped_at_any_point() {
     assert_eq!(methods(&mut session.receiver, 1).await, ["a"]);
 }
 
+/// seed:S-09
 #[tokio::test]
 async fn the_line_limit_holds_below_at_and_above() {
     // auth:LIM-08, seed:B33
@@ -198,6 +199,7 @@ async fn a_peer_that_does_not_read_costs_the_flush_wait_and_its_messages() {
     drop(theirs);
 }
 
+/// protocol:T-16
 #[tokio::test]
 async fn a_unix_socket_and_tcp_carry_it_too() {
     async fn check(

@@ -80,6 +80,7 @@ fn an_id_of_another_type_is_no_answer() {
 }
 
 /// protocol:J-13, protocol:C-03
+/// seed:S-97c
 #[test]
 fn answers_to_nothing_are_diagnostics() {
     let mut session = Session::ready();
@@ -189,6 +190,7 @@ fn a_connection_that_may_hold_no_call_cannot_start() {
 }
 
 /// protocol:L-09, protocol:L-13, seed:E17
+/// protocol:LG-01
 #[test]
 fn what_the_server_did_not_declare_is_not_asked_for() {
     let mut session = Session::ready_with(config(), "2025-11-25", r#"{"tools":{}}"#);

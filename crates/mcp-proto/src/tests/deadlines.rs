@@ -15,6 +15,7 @@ fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
 }
 
 /// protocol:L-39, seed:B25, field:FR-105
+/// seed:S-96f
 #[test]
 fn a_call_that_is_not_answered_times_out_with_one_notice() {
     for method in ["resources/read", "prompts/get", "tools/call", "tools/list"] {

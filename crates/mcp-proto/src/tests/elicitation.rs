@@ -80,6 +80,7 @@ fn what_was_not_declared_is_refused() {
 }
 
 /// protocol:5.2
+/// seed:S-97d
 #[test]
 fn an_invalid_request_is_refused_unseen() {
     let mut session = newest();

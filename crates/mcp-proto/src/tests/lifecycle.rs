@@ -94,6 +94,7 @@ fn every_older_revision_is_accepted_and_spoken_from_then_on() {
 }
 
 /// protocol:L-05, seed:E15, seed:S-67, field:FR-087
+/// protocol:L-06
 #[test]
 fn initialized_is_delivered_before_anything_else_goes_out() {
     let mut session = Session::new(config());

@@ -147,6 +147,7 @@ fn methods_of_the_other_era_are_refused() {
 }
 
 /// protocol:C-01, protocol:H-40, protocol:L-42, protocol:T-12
+/// protocol:T-10
 #[test]
 fn a_cancelled_call_is_told_on_a_channel_and_by_the_driver_on_exchanges() {
     for (config, notices) in [(on_channel(), 1), (on_exchanges(), 0)] {
@@ -202,6 +203,7 @@ fn a_legacy_result_may_have_any_result_type() {
 }
 
 /// protocol:H-34, protocol:C-06, protocol:N-01
+/// protocol:T-07, protocol:T-08
 #[test]
 fn a_modern_server_that_asks_or_withdraws_is_not_answered() {
     let mut session = Session::modern(on_exchanges());
@@ -279,6 +281,7 @@ fn a_tool_that_misplaces_its_headers_is_left_out_on_exchanges() {
 }
 
 /// protocol:H-48, protocol:H-49, protocol:H-54
+/// protocol:TL-11
 #[test]
 fn the_newest_listing_says_which_arguments_are_repeated() {
     let mut session = Session::modern(on_exchanges());

@@ -13,6 +13,7 @@ fn refusal(id: &str, code: i64, data: &str) -> String {
 }
 
 /// protocol:L-03, protocol:10.13, seed:B40, seed:S-66
+/// protocol:L-10
 #[test]
 fn a_revision_that_is_not_ours_closes_the_connection() {
     let check = |version: &str, shown: &str| {

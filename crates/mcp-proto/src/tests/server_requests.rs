@@ -39,6 +39,7 @@ fn error(code: i64, message: &str) -> Answer {
 }
 
 /// seed:E18, seed:S-97
+/// seed:S-96b
 #[test]
 fn a_request_with_the_id_of_our_call_is_a_request() {
     let mut session = sampling();
@@ -88,6 +89,7 @@ fn a_request_with_the_id_of_an_open_one_is_ignored() {
 }
 
 /// seed:B37, protocol:RT-01, protocol:G-01, field:FR-114
+/// seed:S-97a
 #[test]
 fn roots_ping_and_unknown_methods_are_answered() {
     let roots = vec![Root::new("file:///a").with_name("A"), Root::new("file:///b")];

@@ -97,6 +97,7 @@ fn a_json_answer_is_one_message_and_the_end() {
     assert!(rig.slot.is_open());
 }
 
+/// seed:S-96c
 #[test]
 fn a_json_body_without_the_answer_is_an_error_after_it() {
     let mut rig = Rig::new(true, "application/json");
@@ -115,6 +116,7 @@ fn events_are_messages_until_the_answer() {
 }
 
 /// protocol:H-29: the wait is the server's, from the moment of the cut
+/// seed:S-84
 #[test]
 fn a_cut_stream_waits_then_reopens_then_goes_on() {
     let mut rig = Rig::stream();
