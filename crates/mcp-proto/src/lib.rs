@@ -29,6 +29,7 @@ mod tool_headers;
 mod tools;
 mod transmit;
 mod urls_required;
+mod withdrawal;
 
 pub use cache::{CacheConfig, CacheUse};
 pub use call::{CallId, CallIdHasher, CallMap, CallOptions};

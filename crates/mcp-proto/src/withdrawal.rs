@@ -1,0 +1,49 @@
+//! Giving calls up from this side, and what the server is told of it.
+
+use std::time::Instant;
+
+use crate::call::{CallId, CallKind, CallState};
+use crate::connection::Connection;
+use crate::envelope;
+use crate::era::Wire;
+use crate::error::CallError;
+use crate::phase::Phase;
+use crate::transmit::TransmitKind;
+
+impl Connection {
+    /// The deadline of a call passed.
+    pub(crate) fn time_out_call(&mut self, now: Instant, call: CallId) {
+        let Some(mut state) = self.remove_call(call) else { return };
+        if let Some(refusal) = state.url_retry.as_mut().and_then(|retry| retry.take_refusal()) {
+            // It did get an answer, which says more than that its time is up.
+            return self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+        }
+        let error = CallError::Timeout { after: state.given(), dispatched: state.dispatched };
+        if state.kind == CallKind::Probe {
+            return self.time_out_probe(now, call, &state, error);
+        }
+        self.withdraw(&state, Some("the client's timeout passed"));
+        if self.can_outlast(now, &state) {
+            return self.outlast(now, call, state);
+        }
+        self.end_call(call, &state, Err(error));
+    }
+
+    /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
+    pub(crate) fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
+        // A request that never left must not be mentioned, and `initialize` must never be cancelled.
+        if !state.dispatched || state.kind.is_handshake() || !matches!(self.phase, Phase::Ready { .. }) {
+            return;
+        }
+        if state.task.as_ref().is_some_and(|task| task.is_being_created()) {
+            return;
+        }
+        // Over modern exchanges it is the driver that tells: by closing the response.
+        if self.phase.modern().is_some() && self.config.wire == Wire::Exchanges {
+            return;
+        }
+        if envelope::cancelled(self.scratch(), &state.wire_id, reason).is_ok() {
+            self.queue(TransmitKind::Notification, None);
+        }
+    }
+}
