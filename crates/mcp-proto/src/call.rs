@@ -64,13 +64,14 @@ impl Hasher for CallIdHasher {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallOptions {
-    /// How long to wait for the answer. Default 60 s. Any `Duration` works; one that overflows the clock means
+    /// How long to wait for the answer. Default 60 s. While people answer what the server asks in the middle of the call, this
+    /// time stands still and only `max_total` counts; afterwards it begins anew. Any `Duration` works; one that overflows the clock means
     /// "never".
     pub timeout: Duration,
     /// Whether each progress notification starts `timeout` anew. Default: no.
     pub reset_on_progress: bool,
-    /// The hard end, whatever progress says. Default 30 minutes. Only felt where `reset_on_progress` is set: without
-    /// it, `timeout` alone decides.
+    /// The hard end, whatever progress says and however long people think. Default 30 minutes, and at least `timeout`
+    /// where `reset_on_progress` is not set.
     pub max_total: Duration,
     /// Whether to ask for progress (`_meta.progressToken`). Default: no.
     pub progress: bool,
@@ -150,6 +151,8 @@ pub(crate) struct CallState {
     pub(crate) url_retry: Option<Box<UrlRetry>>,
     /// [`CallOptions::route`]
     pub(crate) route: Option<Arc<str>>,
+    /// Open questions for which its time stands still.
+    pub(crate) questions: u32,
     /// Pages of tools that were listed for its headers.
     pub(crate) relisted: u32,
     /// It has a request on the wire, or in the queue for it.
@@ -257,6 +260,7 @@ impl CallState {
             modern: None,
             url_retry: None,
             route: options.route.clone(),
+            questions: 0,
             relisted: 0,
             on_wire: true,
             listening: None,

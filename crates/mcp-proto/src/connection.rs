@@ -229,7 +229,7 @@ impl Connection {
                 self.end_call(call, &state, Err(CallError::Closed { dispatched }));
             }
         }
-        for request in self.server_requests.drain() {
+        for (request, _) in self.server_requests.drain() {
             self.events.push_back(Event::ServerRequestEnded { request, reason: EndReason::Closed });
         }
         self.timers.clear();

@@ -23,6 +23,12 @@ pub enum Event {
         /// Its result, raw, or why there is none.
         outcome: Result<RawJson, CallError>,
     },
+    /// A call ends by itself at another time than before ([`Connection::call_deadline`](crate::Connection::call_deadline)):
+    /// people have answered what was asked in the middle of it.
+    CallDeadlineMoved {
+        /// The call.
+        call: CallId,
+    },
     /// A call has nothing on the wire for a while, and goes on by itself at another time than before
     /// ([`Connection::call_deadline`](crate::Connection::call_deadline)).
     CallPaused {

@@ -338,7 +338,7 @@ impl Connection {
             }
             Some(last) => *last = LastProgress(Some(progress.progress)),
         }
-        if state.reset_on_progress {
+        if state.reset_on_progress && state.questions == 0 {
             let renewed = state.renewed_deadline(now);
             let old = std::mem::replace(&mut state.deadline, renewed);
             self.disarm(old, Timer::Call(call));

@@ -21,6 +21,7 @@ mod probe;
 mod renewal;
 mod roots;
 mod server_requests;
+mod standstill;
 mod suspended;
 mod tasks;
 #[cfg(test)]

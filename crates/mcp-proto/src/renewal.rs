@@ -135,7 +135,8 @@ impl Connection {
             return true;
         }
         // What the old session asked died with it, and an answer would reach the wrong one.
-        for request in self.server_requests.drain() {
+        for (request, standing) in self.server_requests.drain() {
+            self.stand_no_more(Some(now), &standing);
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
         }
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));

@@ -38,6 +38,8 @@ pub(crate) struct Open {
     asked: Asked,
     /// The task of ours that the request belongs to, which its answer has to name (2025-11-25).
     related_task: Option<RelatedTask>,
+    /// Calls whose time stands still for it.
+    standing: Vec<CallId>,
     bytes: usize,
     deadline: Option<Instant>,
 }
@@ -94,12 +96,13 @@ impl ServerRequests {
     }
 
     /// Forgets every question, oldest first.
-    pub(crate) fn drain(&mut self) -> Vec<ServerRequestId> {
+    /// With the calls whose time stood still for each.
+    pub(crate) fn drain(&mut self) -> Vec<(ServerRequestId, Vec<CallId>)> {
         self.by_wire_id.clear();
         self.bytes = 0;
-        let mut ids: Vec<_> = self.open.drain().map(|(id, _)| id).collect();
-        ids.sort_unstable();
-        ids
+        let mut questions: Vec<_> = self.open.drain().map(|(id, open)| (id, open.standing)).collect();
+        questions.sort_unstable();
+        questions
     }
 }
 
@@ -111,6 +114,7 @@ impl Connection {
         if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage)) {
             return Err(Misuse::WrongAnswer);
         }
+        self.clock = Some(now);
         let open = self.take_question(request).ok_or(Misuse::StaleRequest)?;
         self.pass_on(now, request, &open, answer);
         Ok(())
@@ -120,6 +124,7 @@ impl Connection {
     pub(crate) fn take_question(&mut self, request: ServerRequestId) -> Option<Open> {
         let open = self.server_requests.remove(request)?;
         self.disarm(open.deadline, Timer::ServerRequest(request));
+        self.stand_no_more(self.clock, &open.standing);
         Some(open)
     }
 
@@ -298,12 +303,14 @@ impl Connection {
         let deadline = now.checked_add(self.config.server_request_timeout);
         self.arm(deadline, Timer::ServerRequest(id));
         let route = self.route_of(related_call);
+        let mut standing = Vec::new();
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
+            standing = self.stand_still(related_call);
         }
         self.server_requests.bytes += bytes;
         let related_task = self.related_task(&asker, &input);
-        self.server_requests.open.insert(id, Open { asker, asked, related_task, bytes, deadline });
+        self.server_requests.open.insert(id, Open { asker, asked, related_task, standing, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, route, input }));
         id
     }
@@ -318,6 +325,7 @@ impl Connection {
 
     pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
         let Some(open) = self.server_requests.remove(request) else { return };
+        self.stand_no_more(Some(now), &open.standing);
         let waited = self.config.server_request_timeout.as_millis();
         let what = match &open.asker {
             Asker::Round { .. } => "a request of a call".to_owned(),

@@ -1,10 +1,11 @@
 //! How long questions stay open, and how they end when nobody answers.
 
+use std::future::IntoFuture;
 use std::time::Duration;
 
 use mcp_client::{
     AnyElicitationHandler, ClientEvent, Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult,
-    ElicitationContext, ElicitationHandler, ElicitationLimits, End,
+    ElicitationContext, ElicitationHandler, ElicitationLimits, End, ErrorKind,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -135,4 +136,35 @@ async fn the_death_of_the_peer_ends_its_questions() {
     drop(peer);
     assert_eq!(question.ended().await, End::ConnectionLost);
     assert_idle(&client);
+}
+
+/// field:FR-149: the user types for longer than the timeout of the call; then the call has its whole timeout again, and no
+/// more than that.
+#[tokio::test(start_paused = true)]
+async fn a_call_does_not_time_out_while_the_user_is_typing() {
+    for answered in [true, false] {
+        let (client, mut peer) = connected(builder().elicitation_stream()).await;
+        let mut questions = client.elicitations();
+        let call = tokio::spawn(client.call_tool("t", json!({})).timeout(SECOND).into_future());
+        let request = peer.expect("tools/call").await;
+        tokio::time::sleep(SECOND / 5).await;
+        peer.send(form(1)).await;
+        peer.send(form(2)).await;
+        let (one, two) = (questions.next().await.unwrap(), questions.next().await.unwrap());
+        tokio::time::sleep(3 * SECOND).await;
+        one.respond(named("Ada")).unwrap();
+        tokio::time::sleep(3 * SECOND).await;
+        two.respond(named("Ada")).unwrap();
+        peer.receive().await;
+        peer.receive().await;
+        let begun = Instant::now();
+        if answered {
+            tokio::time::sleep(SECOND / 5).await;
+            peer.answer(&request, json!({ "content": [] })).await;
+            call.await.unwrap().unwrap();
+        } else {
+            assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+            assert_eq!(begun.elapsed(), SECOND);
+        }
+    }
 }

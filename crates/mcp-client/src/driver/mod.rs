@@ -494,7 +494,7 @@ impl State {
                     slot.grant(granted);
                 }
             }
-            Event::CallPaused { call } => {
+            Event::CallDeadlineMoved { call } | Event::CallPaused { call } => {
                 if let Some(slot) = self.slots.get_mut(&call) {
                     outbox.wakers.extend(slot.stir());
                 }

@@ -53,7 +53,8 @@ pub struct Call<T> {
 
 impl<T> Call<T> {
     /// How long to wait for the answer, instead of the client's `request_timeout`. Progress does not extend it unless
-    /// [`reset_on_progress`](Self::reset_on_progress) says so.
+    /// [`reset_on_progress`](Self::reset_on_progress) says so. While people answer what the server asks in the middle of the
+    /// call it stands still, for 30 minutes in all; afterwards it begins anew.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
         self

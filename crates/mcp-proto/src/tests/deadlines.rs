@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use mcp_elicitation::ElicitResult;
 use serde_json::json;
 
-use super::Session;
-use crate::{CallError, CallOptions, DiagnosticKind, Event};
+use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
+use crate::{Answer, CallError, CallOptions, DiagnosticKind, Event, Origin, ServerRequest};
 
 fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
     match session.failure(call) {
@@ -208,4 +209,68 @@ fn the_earliest_deadline_is_the_one_to_wake_for_and_all_that_passed_end_together
     // A clock that is asked too early, or goes back, harms nothing.
     session.core.handle_timeout(session.start);
     assert_eq!(session.core.calls_in_flight(), 2);
+}
+
+fn ask(session: &mut Session, id: u32, origin: Origin) -> ServerRequest {
+    let params = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+    let question = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params});
+    session.peer_on(origin, &question.to_string());
+    session.question()
+}
+
+/// field:FR-149: people may think for longer than the timeout of the call, overlapping questions too; then the call has its
+/// whole timeout again.
+#[test]
+fn the_time_of_a_call_stands_still_while_people_answer() {
+    for withdrawn in [false, true] {
+        let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+        let (call, id) = session.call_with("tools/call", &CallOptions::with_timeout(Duration::from_secs(10)));
+        session.seconds(9);
+        let first = ask(&mut session, 1, Origin::Channel);
+        session.seconds(60);
+        let second = ask(&mut session, 2, Origin::Exchange(call));
+        session.seconds(60);
+        session.core.answer(session.now, first.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
+        session.seconds(60);
+        assert!(session.core.is_open(call), "one question is still open");
+        if withdrawn {
+            let params = json!({"requestId": 2});
+            session
+                .peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+        } else {
+            session.core.answer(session.now, second.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
+        }
+        assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(10)));
+        session.seconds(9);
+        session.events();
+        session.sent();
+        if withdrawn {
+            session.answer(&id, &json!({"content": []}));
+            assert!(session.outcome(call).is_ok());
+        } else {
+            session.seconds(1);
+            assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
+        }
+        session.assert_idle();
+    }
+}
+
+/// field:FR-149: there is an end to it, and the time of calls that a question does not belong to runs on.
+#[test]
+fn a_question_holds_up_its_own_call_and_not_beyond_its_hard_end() {
+    let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+    let mut options = CallOptions::with_timeout(Duration::from_secs(10));
+    options.max_total = Duration::from_secs(50);
+    let (asking, _) = session.call_with("tools/call", &options);
+    let (other, _) = session.call_with("tools/call", &options);
+    let question = ask(&mut session, 1, Origin::Exchange(asking));
+    session.seconds(10);
+    assert!(matches!(session.failure(other), CallError::Timeout { .. }));
+    session.sent();
+    session.seconds(39);
+    assert!(session.core.is_open(asking));
+    session.seconds(1);
+    assert!(matches!(session.failure(asking), CallError::Timeout { .. }));
+    session.core.answer(session.now, question.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
+    session.assert_idle();
 }

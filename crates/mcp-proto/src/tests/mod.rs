@@ -125,7 +125,7 @@ impl Session {
             self.sent.push(transmit);
         }
         while let Some(event) = self.core.poll_event() {
-            if !matches!(event, Event::CallPaused { .. }) {
+            if !matches!(event, Event::CallPaused { .. } | Event::CallDeadlineMoved { .. }) {
                 self.events.push(event);
             }
         }

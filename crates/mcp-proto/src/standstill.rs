@@ -1,0 +1,60 @@
+//! The time of a legacy call stands still while a question is open that may have come in the middle of it.
+//!
+//! A person types as long as it takes, and the server cannot answer the call meanwhile. So while such a question is open
+//! only the hard end of the call counts ([`CallOptions::max_total`](crate::CallOptions::max_total)); once the last of them
+//! has ended, the call has its whole `timeout` again. In the modern era a call that asks has ended its request, see `mrtr`.
+//!
+//! Which call a question belongs to is known where it came on the call's own stream. On a shared channel it may be any that
+//! waits for its answer, and the time of all of them stands still. What a server can gain by it is bounded by the hard end,
+//! and by the time of a question.
+
+use std::time::Instant;
+
+use crate::call::{CallId, CallKind};
+use crate::connection::Connection;
+use crate::event::Event;
+
+impl Connection {
+    /// A question is asked. Returns the calls whose time stands still for it.
+    pub(crate) fn stand_still(&mut self, related_call: Option<CallId>) -> Vec<CallId> {
+        let held: Vec<CallId> = match related_call {
+            Some(call) => vec![call],
+            None => self.calls.keys().copied().collect(),
+        };
+        let mut standing = Vec::new();
+        for call in held {
+            let Some(state) = self.calls.get_mut(&call) else { continue };
+            if state.kind != CallKind::Ordinary || !state.on_wire || !state.dispatched {
+                continue;
+            }
+            standing.push(call);
+            state.questions = state.questions.saturating_add(1);
+            if state.questions == 1 {
+                let (started, end) = (state.started, state.hard_deadline);
+                self.set_deadline(call, started, end);
+            }
+        }
+        standing
+    }
+
+    /// A question has ended for which the time of these calls stood still.
+    pub(crate) fn stand_no_more(&mut self, now: Option<Instant>, standing: &[CallId]) {
+        for &call in standing {
+            let Some(state) = self.calls.get_mut(&call) else { continue };
+            // One whose request was made again meanwhile has begun to count afresh.
+            if state.questions == 0 {
+                continue;
+            }
+            state.questions -= 1;
+            // One that is paused by now counts by another time.
+            if state.questions == 0
+                && state.on_wire
+                && let Some(now) = now
+            {
+                let (started, end) = (state.started, state.renewed_deadline(now));
+                self.set_deadline(call, started, end);
+                self.push_event(Event::CallDeadlineMoved { call });
+            }
+        }
+    }
+}
