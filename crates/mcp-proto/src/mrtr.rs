@@ -185,7 +185,9 @@ impl Connection {
                 Entry::Ask(input) => {
                     let wire_id = RequestId::String(key.as_str().into());
                     let asker = Asker::Round { call, key };
-                    pause.open.push(self.open_request(now, Some(call), wire_id, asker, input));
+                    // The call is out of the tables, so nobody else can say what its route is.
+                    let asked_in = (Some(call), state.route.clone());
+                    pause.open.push(self.open_request(now, asked_in, wire_id, asker, input));
                 }
             }
         }

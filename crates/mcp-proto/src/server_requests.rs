@@ -141,7 +141,7 @@ impl Connection {
     }
 
     /// The route of a question that came in the middle of this call, or that may belong to any.
-    fn route_of(&self, related_call: Option<CallId>) -> Option<Arc<str>> {
+    pub(crate) fn route_of(&self, related_call: Option<CallId>) -> Option<Arc<str>> {
         if let Some(call) = related_call {
             return self.calls.get(&call).and_then(|state| state.route.clone());
         }
@@ -281,14 +281,15 @@ impl Connection {
             self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
             return self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal));
         }
-        self.open_request(now, related_call, wire_id.clone(), Asker::Server(wire_id), input);
+        let asked_in = (related_call, self.route_of(related_call));
+        self.open_request(now, asked_in, wire_id.clone(), Asker::Server(wire_id), input);
     }
 
-    /// Opens a question, for which there is room.
+    /// Opens a question, for which there is room, in the middle of a call with a route.
     pub(crate) fn open_request(
         &mut self,
         now: Instant,
-        related_call: Option<CallId>,
+        (related_call, route): (Option<CallId>, Option<Arc<str>>),
         wire_id: RequestId,
         asker: Asker,
         input: InputRequest,
@@ -302,7 +303,6 @@ impl Connection {
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
         self.arm(deadline, Timer::ServerRequest(id));
-        let route = self.route_of(related_call);
         let mut standing = Vec::new();
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);

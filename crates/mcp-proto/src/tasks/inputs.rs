@@ -156,7 +156,8 @@ impl Connection {
                 }
                 let wire_id = RequestId::String(key.as_str().into());
                 let asker = Asker::Round { call, key: key.clone() };
-                inputs.push((key, Input::Open(self.open_request(now, Some(call), wire_id, asker, input))));
+                let asked_in = (Some(call), self.route_of(Some(call)));
+                inputs.push((key, Input::Open(self.open_request(now, asked_in, wire_id, asker, input))));
             }
             // Invariant: it was put there a moment ago.
             #[expect(clippy::expect_used, reason = "see the invariant above")]

@@ -75,7 +75,7 @@ impl Session {
 #[test]
 fn the_retry_is_the_original_with_the_answers_and_the_very_state() {
     let mut session = Session::modern(everything());
-    let options = CallOptions { progress: true, ..CallOptions::default() };
+    let options = CallOptions { progress: true, route: Some("turn".into()), ..CallOptions::default() };
     let params = json!({"name": "t", "arguments": {"x": 1}});
     let (call, first) = session.ask_with("tools/call", &params, &options);
     let requests = json!({"a": form(), "b": sampling(), "c": {"method": "roots/list"}});
@@ -83,6 +83,7 @@ fn the_retry_is_the_original_with_the_answers_and_the_very_state() {
     let questions = session.questions();
     assert_eq!(questions.len(), 2);
     assert!(questions.iter().all(|question| question.related_call == Some(call)));
+    assert!(questions.iter().all(|question| question.route.as_deref() == Some("turn")), "seed:E33");
     assert!(matches!(questions[0].input, InputRequest::Elicit(_)));
     assert!(session.sent().is_empty());
     session.give(&questions[1], Answer::Result(raw(&json!({"role": "assistant"}))));
