@@ -189,6 +189,7 @@ mod tests {
     }
 
     /// protocol:CP-01: the context and the title came with 2025-06-18.
+    /// protocol:CP-03
     #[test]
     fn older_revisions_get_neither_context_nor_title() {
         let reference =

@@ -272,6 +272,7 @@ mod tests {
     }
 
     /// protocol:S11, protocol:H2
+    /// protocol:H3
     #[test]
     fn another_result_shows_a_legacy_server_unless_it_is_typed() {
         let other = initialize(VerdictReason::OtherResult);

@@ -17,3 +17,4 @@ mod skills;
 mod tasks;
 mod tasks_http;
 mod tasks_legacy;
+mod wire;

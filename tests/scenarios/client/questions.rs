@@ -48,6 +48,7 @@ async fn ask(builder: ClientBuilder, question: Value) -> Value {
 }
 
 /// seed:B4, seed:E24, protocol:E-01: defaults are filled in on accept.
+/// protocol:E-23
 #[tokio::test(start_paused = true)]
 async fn a_handler_answers_under_the_id_of_the_question() {
     let accept = |_: ElicitRequest, _: ElicitationContext| async { named("Ada") };

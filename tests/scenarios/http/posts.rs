@@ -307,8 +307,11 @@ async fn an_answer_to_somebody_else_is_no_answer() {
 /// auth:G-06: one bad event does not cost the answer
 #[tokio::test]
 async fn a_broken_event_does_not_cost_the_answer() {
-    let events = format!("{}{}", event("{broken"), event(RESULT));
-    ok(&["invalid", "result 1"], raw(&json("content-type: text/event-stream\r\n", &events)).await);
+    // seed:S-95c: JSON that is no message is none either.
+    for broken in ["{broken", "3", "null", "\"text\""] {
+        let events = format!("{}{}", event(broken), event(RESULT));
+        ok(&["invalid", "result 1"], raw(&json("content-type: text/event-stream\r\n", &events)).await);
+    }
 }
 
 /// field:FR-068

@@ -8,7 +8,7 @@ fn refusal(url: &str) -> Option<String> {
     policy().examine(url).refusal().map(ToString::to_string)
 }
 
-// auth:SEC-06 seed:S-19 seed:B15 field:FR-141 protocol:E-15
+// auth:SEC-06 seed:S-19 seed:B15 field:FR-141 protocol:E-15 protocol:H-58
 #[test]
 fn only_absolute_https_urls_without_credentials_are_acceptable() {
     let cases = [

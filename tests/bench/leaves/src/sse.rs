@@ -167,6 +167,7 @@ fn tiny_chunks(goals: &mut Goals) {
     faster(goals, "S9", "small events, 64 B chunks", &times, SSE_CORE, 1.3);
 }
 
+/// seed:S-95g: twice the bytes take twice the time, in whatever chunks.
 fn linear(goals: &mut Goals) {
     const LONG: usize = 10 << 20;
     let (short, long) = (streams::endless_line(LONG / 10), streams::endless_line(LONG));

@@ -1,0 +1,264 @@
+//! What the facade puts on the wire of Streamable HTTP, message by message, against a server that notes everything.
+
+use std::future::IntoFuture;
+use std::sync::{Arc, Mutex};
+
+use mcp_client::{
+    Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorCode, ErrorKind, HttpServer, Mode,
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use super::peer::{builder, pipe};
+use crate::http::script::{Peer, Request, Server, within};
+
+/// What a server knows of its client.
+#[derive(Default)]
+struct Notes {
+    requests: Mutex<Vec<Request>>,
+    answered: Notify,
+}
+
+impl Notes {
+    fn all(&self, method: &str) -> Vec<Value> {
+        let requests = self.requests.lock().unwrap();
+        let bodies = requests.iter().filter(|request| request.method == method).map(|request| &request.body);
+        bodies.map(|body| serde_json::from_str(body).unwrap_or(Value::Null)).collect()
+    }
+}
+
+/// Serves each connection by `answer`, which gets the message of the request, until the test ends.
+async fn serve<F>(server: Server, notes: Arc<Notes>, answer: F)
+where
+    F: AsyncFn(&mut Peer, &Request, Value) + Clone + 'static,
+{
+    let local = tokio::task::LocalSet::new();
+    let accepting = async {
+        loop {
+            let mut peer = server.accept().await;
+            let (notes, answer) = (Arc::clone(&notes), answer.clone());
+            tokio::task::spawn_local(async move {
+                while let Some(request) = peer.try_request().await {
+                    let message = serde_json::from_str(&request.body).unwrap_or(Value::Null);
+                    answer(&mut peer, &request, message).await;
+                    notes.requests.lock().unwrap().push(request);
+                }
+            });
+        }
+    };
+    local.run_until(accepting).await;
+}
+
+fn result(message: &Value, result: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string()
+}
+
+fn initialized(version: &str) -> Value {
+    json!({ "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": { "name": "s", "version": "1" } })
+}
+
+fn event(text: &str) -> String {
+    format!("data: {text}\n\n")
+}
+
+async fn connect(url: &str, mode: Mode) -> Client {
+    let server = HttpServer::new(url).unwrap().header("authorization", "Bearer a").unwrap();
+    let accept = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::accept_url() };
+    within(builder().mode(mode).on_elicitation(accept).connect(server)).await.unwrap()
+}
+
+/// protocol:H-01, protocol:J-16: each message is one object in a POST of its own. seed:S-97e: so is each answer. protocol:E-09: the URL of a
+/// question is not fetched. protocol:E-16: consent changes nothing of what the client authenticates with. protocol:H-43: a header's name may be written in
+/// any case.
+#[tokio::test]
+async fn each_message_is_a_post_of_its_own_and_a_url_is_left_alone() {
+    let server = Server::start().await;
+    let url = server.url();
+    let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let bait = format!("http://{}/consent", trap.local_addr().unwrap());
+    let notes = Arc::new(Notes::default());
+    let noted = Arc::clone(&notes);
+    let answer = async move |peer: &mut Peer, request: &Request, message: Value| match (
+        request.method.as_str(),
+        message["method"].as_str(),
+    ) {
+        ("POST", Some("initialize")) => {
+            let body = result(&message, &initialized("2025-11-25"));
+            peer.respond("200 OK", "CONTENT-TYPE: application/json\r\nMCP-SESSION-ID: Odd-Case\r\n", &body)
+                .await;
+        }
+        ("POST", Some("tools/call")) => {
+            let params = json!({ "mode": "url", "message": "Go?", "url": bait, "elicitationId": "e" });
+            let question =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params });
+            peer.stream("").await;
+            peer.chunk(&event(&question.to_string())).await;
+            noted.answered.notified().await;
+            peer.chunk(&event(&result(&message, &json!({ "content": [] })))).await;
+            peer.end().await;
+        }
+        ("POST", method) => {
+            peer.accepted().await;
+            if method.is_none() {
+                noted.answered.notify_one();
+            }
+        }
+        ("DELETE", _) => peer.respond("200 OK", "", "").await,
+        _ => peer.respond("405 Method Not Allowed", "", "").await,
+    };
+    let test = async {
+        let client = connect(&url, Mode::Legacy).await;
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+    let posts = notes.all("POST");
+    let kinds: Vec<&str> = posts.iter().map(|post| post["method"].as_str().unwrap_or("answer")).collect();
+    // The call is noted when its stream has ended, which is after the answer in the middle of it.
+    assert_eq!(kinds, ["initialize", "notifications/initialized", "answer", "tools/call"]);
+    assert!(posts.iter().all(Value::is_object));
+    assert_eq!(posts[2], json!({ "jsonrpc": "2.0", "id": 1, "result": { "action": "accept" } }));
+    let requests = notes.requests.lock().unwrap();
+    assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer a")));
+    let session = |request: &&Request| request.header("mcp-session-id") == Some("Odd-Case");
+    assert_eq!(requests.iter().filter(session).count(), requests.len() - 1, "all but initialize");
+    drop(requests);
+    tokio::select! {
+        biased;
+        _ = trap.accept() => panic!("somebody fetched the URL"),
+        () = std::future::ready(()) => {}
+    }
+}
+
+/// protocol:H-19: the header is sent under 2025-03-26 too. seed:S-68, seed:S-74: one standing stream, whoever handles what. protocol:H-21: a
+/// response on it ends no call that it does not name.
+#[tokio::test]
+async fn an_older_session_has_its_header_and_one_standing_stream() {
+    let server = Server::start().await;
+    let url = server.url();
+    let notes = Arc::new(Notes::default());
+    let answer = async |peer: &mut Peer, request: &Request, message: Value| match (
+        request.method.as_str(),
+        message["method"].as_str(),
+    ) {
+        ("GET", _) => {
+            peer.stream("").await;
+            peer.chunk(&event(r#"{"jsonrpc":"2.0","id":999,"result":{"content":"not yours"}}"#)).await;
+        }
+        ("POST", Some("initialize")) => peer.json(&result(&message, &initialized("2025-03-26"))).await,
+        ("POST", Some("tools/call")) => peer.json(&result(&message, &json!({ "content": [] }))).await,
+        _ => peer.accepted().await,
+    };
+    let test = async {
+        let server = HttpServer::new(&url).unwrap();
+        let client = within(builder().mode(Mode::Legacy).connect(server)).await.unwrap();
+        for _ in 0..3 {
+            within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        }
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+    let requests = notes.requests.lock().unwrap();
+    assert_eq!(requests.iter().filter(|request| request.method == "GET").count(), 1);
+    for request in requests.iter().filter(|request| !request.body.contains("\"initialize\"")) {
+        assert_eq!(request.header("mcp-protocol-version"), Some("2025-03-26"), "{request:?}");
+    }
+}
+
+/// protocol:H17: a server from before Streamable HTTP refuses both handshakes and is found by its event stream.
+#[tokio::test]
+async fn a_server_that_refuses_every_post_is_met_on_its_event_stream() {
+    let server = Server::start().await;
+    let url = server.url();
+    let notes = Arc::new(Notes::default());
+    let (down, up) = tokio::sync::mpsc::unbounded_channel::<String>();
+    let up = Arc::new(tokio::sync::Mutex::new(up));
+    let answer = async move |peer: &mut Peer, request: &Request, message: Value| match (
+        request.method.as_str(),
+        request.path.as_str(),
+    ) {
+        ("GET", "/mcp") => {
+            peer.stream("").await;
+            peer.chunk("event: endpoint\ndata: /messages\n\n").await;
+            let mut messages = up.lock().await;
+            while let Some(message) = messages.recv().await {
+                peer.chunk(&event(&message)).await;
+            }
+        }
+        ("POST", "/messages") => {
+            peer.accepted().await;
+            let reply = match message["method"].as_str() {
+                Some("initialize") => initialized("2024-11-05"),
+                Some("tools/call") => json!({ "content": [] }),
+                _ => return,
+            };
+            down.send(result(&message, &reply)).unwrap();
+        }
+        _ => peer.respond("405 Method Not Allowed", "", "").await,
+    };
+    let test = async {
+        let client = connect(&url, Mode::Auto).await;
+        assert_eq!(client.protocol_version().as_str(), "2024-11-05");
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+    let requests = notes.requests.lock().unwrap();
+    let refused = requests.iter().filter(|request| request.path == "/mcp" && request.method == "POST");
+    let refused: Vec<bool> = refused.map(|request| request.body.contains("server/discover")).collect();
+    assert_eq!(refused, [true, false], "the probe, then initialize");
+}
+
+/// protocol:H8: 404 with -32601 is the server's answer to the call, and no reason to look for another transport.
+#[tokio::test]
+async fn a_method_that_a_modern_server_lacks_is_its_error() {
+    let server = Server::start().await;
+    let url = server.url();
+    let notes = Arc::new(Notes::default());
+    let answer = async |peer: &mut Peer, _: &Request, message: Value| {
+        if message["method"] == "server/discover" {
+            let discovered = json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                "ttlMs": 0, "cacheScope": "private",
+            });
+            return peer.json(&result(&message, &discovered)).await;
+        }
+        let error = json!({ "code": -32601, "message": "no such method" });
+        let body = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string();
+        peer.respond("404 Not Found", "content-type: application/json\r\n", &body).await;
+    };
+    let test = async {
+        let client = connect(&url, Mode::Auto).await;
+        let error = within(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Rpc);
+        assert_eq!(error.error_object().map(|object| object.code), Some(ErrorCode::METHOD_NOT_FOUND));
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+    assert!(notes.all("GET").is_empty());
+}
+
+/// protocol:L-33: the words of a modern server that refuses `initialize` reach the user.
+#[tokio::test(start_paused = true)]
+async fn what_a_modern_server_says_to_initialize_is_shown() {
+    let (connection, mut peer) = pipe(64 * 1024);
+    let (outcome, ()) = tokio::join!(builder().mode(Mode::Legacy).connect(connection), async {
+        let initialize = peer.expect("initialize").await;
+        let error = json!({ "code": -32601, "message": "this server speaks 2026-07-28 only" });
+        peer.send(json!({ "jsonrpc": "2.0", "id": initialize["id"], "error": error })).await;
+    });
+    assert!(outcome.unwrap_err().to_string().contains("this server speaks 2026-07-28 only"));
+}
