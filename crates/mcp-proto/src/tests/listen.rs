@@ -35,7 +35,7 @@ impl Session {
     }
 }
 
-/// protocol:S-01, protocol:S-02, protocol:S-03, protocol:S-09, protocol:S-10, protocol:L-43
+/// protocol:S-01, protocol:S-02, protocol:S-03, protocol:S-04, protocol:S-09, protocol:S-10, protocol:L-43, protocol:T-09
 #[test]
 fn a_modern_subscription_brings_what_was_granted_and_has_no_end_of_its_own() {
     let mut session = Session::modern(on_channel());
