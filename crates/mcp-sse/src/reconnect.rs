@@ -22,6 +22,15 @@ pub struct ReconnectConfig {
     /// so a longer one ends the schedule with [`ReconnectError::RetryTooLong`]: a hostile server
     /// could otherwise park a caller for centuries.
     pub max_retry: Duration,
+    /// What counts as a quick reconnect: one whose `retry` is shorter than this. Default: 500 ms. It is
+    /// also the delay once [`max_quick`](Self::max_quick) is used up, the only case in which a
+    /// server's `retry` is lengthened.
+    pub min_delay: Duration,
+    /// How many quick reconnects in a row are made after exactly the server's `retry`. Default: 10,
+    /// for a server that closes streams while it works, as it may. Progress does not count here: a
+    /// server that asks for `retry: 0` and sends one small event a connection would otherwise make
+    /// the caller connect as fast as it can, for ever.
+    pub max_quick: u32,
     /// How many reconnects in a row may bring no progress. Default: 5. After them the schedule ends
     /// with [`ReconnectError::NoProgress`]: a server that accepts and closes in a loop would
     /// otherwise be polled for ever.
@@ -29,13 +38,16 @@ pub struct ReconnectConfig {
 }
 
 impl ReconnectConfig {
-    /// The defaults: 1 s growing to 30 s, `retry` up to 5 min, 5 attempts without progress.
+    /// The defaults: 1 s growing to 30 s, `retry` up to 5 min, 10 quick reconnects, then 500 ms at
+    /// least, 5 attempts without progress.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             initial_delay: Duration::from_secs(1),
             max_delay: Duration::from_secs(30),
             max_retry: Duration::from_secs(5 * 60),
+            min_delay: Duration::from_millis(500),
+            max_quick: 10,
             max_attempts: 5,
         }
     }
@@ -58,6 +70,20 @@ impl ReconnectConfig {
     #[must_use]
     pub const fn with_max_retry(mut self, delay: Duration) -> Self {
         self.max_retry = delay;
+        self
+    }
+
+    /// Sets [`min_delay`](Self::min_delay).
+    #[must_use]
+    pub const fn with_min_delay(mut self, delay: Duration) -> Self {
+        self.min_delay = delay;
+        self
+    }
+
+    /// Sets [`max_quick`](Self::max_quick).
+    #[must_use]
+    pub const fn with_max_quick(mut self, reconnects: u32) -> Self {
+        self.max_quick = reconnects;
         self
     }
 
@@ -99,6 +125,8 @@ pub struct Reconnect {
     retry: Option<Duration>,
     last_event_id: String,
     attempts: u32,
+    /// Quick reconnects in a row.
+    quick: u32,
     backoff: Duration,
 }
 
@@ -106,7 +134,14 @@ impl Reconnect {
     /// A schedule for a stream that has no event id and no `retry` yet.
     #[must_use]
     pub const fn new(config: ReconnectConfig) -> Self {
-        Self { config, retry: None, last_event_id: String::new(), attempts: 0, backoff: config.initial_delay }
+        Self {
+            config,
+            retry: None,
+            last_event_id: String::new(),
+            attempts: 0,
+            quick: 0,
+            backoff: config.initial_delay,
+        }
     }
 
     /// Takes over what a connection brought: see [`Parser::last_event_id`](crate::Parser::last_event_id)
@@ -129,9 +164,17 @@ impl Reconnect {
         self.backoff = self.config.initial_delay;
     }
 
+    /// Records that a connection lasted so long that connecting again is no loop, however soon. This is
+    /// progress, and quick reconnects count from zero again.
+    pub const fn lasted(&mut self) {
+        self.quick = 0;
+        self.progress();
+    }
+
     /// The delay before the next connection, which counts as one attempt.
     ///
-    /// With a `retry` from the server that is the delay, to the millisecond. Otherwise it is our
+    /// With a `retry` from the server that is the delay, to the millisecond, but for the bound on
+    /// [quick](ReconnectConfig::max_quick) ones. Otherwise it is our
     /// own backoff, less the share `jitter` of it: a random number from 0.0 to 0.5 that keeps clients
     /// of a restarted server from coming back all at once. Other numbers count as the nearer end of
     /// that range, and NaN as 0.
@@ -141,7 +184,7 @@ impl Reconnect {
     /// [`ReconnectError::RetryTooLong`] and [`ReconnectError::NoProgress`]: give the stream up. The
     /// schedule is unchanged then, and answers the same until something is observed.
     pub fn next_delay(&mut self, jitter: f64) -> Result<Duration, ReconnectError> {
-        let ReconnectConfig { max_retry, max_attempts, max_delay, .. } = self.config;
+        let ReconnectConfig { max_retry, max_attempts, max_delay, min_delay, max_quick, .. } = self.config;
         if self.attempts >= max_attempts {
             return Err(ReconnectError::NoProgress { max_attempts });
         }
@@ -149,8 +192,13 @@ impl Reconnect {
             Some(retry) if retry > max_retry => {
                 return Err(ReconnectError::RetryTooLong { retry, max_retry });
             }
-            Some(retry) => retry,
+            Some(retry) if retry < min_delay && self.quick >= max_quick => min_delay,
+            Some(retry) => {
+                self.quick = if retry < min_delay { self.quick + 1 } else { 0 };
+                retry
+            }
             None => {
+                self.quick = 0;
                 let delay = self.backoff.min(max_delay);
                 self.backoff = delay.saturating_add(delay / 2);
                 shorten(delay, jitter)

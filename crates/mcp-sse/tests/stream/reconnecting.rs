@@ -18,6 +18,7 @@ fn the_defaults_are_the_documented_ones() {
     assert_eq!(config.initial_delay, ms(1000));
     assert_eq!(config.max_delay, ms(30_000));
     assert_eq!(config.max_retry, ms(300_000));
+    assert_eq!((config.min_delay, config.max_quick), (ms(500), 10));
     assert_eq!(config.max_attempts, 5);
 }
 
@@ -87,6 +88,32 @@ fn retry_stays_until_another_one_comes() {
     schedule.observe("1", Some(ms(40)));
     schedule.observe("2", None);
     assert_eq!(schedule.next_delay(0.0), Ok(ms(40)));
+}
+
+// protocol:H-29, protocol:H-33, auth:LIM-09: what moves on each connection is progress, and still no reason to run.
+#[test]
+fn a_server_that_wants_no_delay_is_held_to_one_after_some_quick_reconnects() {
+    let mut schedule = Reconnect::new(ReconnectConfig::new().with_max_quick(3).with_max_attempts(1));
+    let mut next = |id: u64, retry: Option<u64>, lasted: bool| {
+        if lasted {
+            schedule.lasted();
+        }
+        schedule.observe(&id.to_string(), retry.map(ms));
+        schedule.next_delay(0.0)
+    };
+    let delays: Vec<_> = (0..1000).map(|id| next(id, Some(0), false)).collect();
+    assert_eq!(delays[..3], [Ok(ms(0)); 3]);
+    assert!(delays[3..].iter().all(|delay| *delay == Ok(ms(500))));
+    // Below, at and above what counts as quick.
+    assert_eq!(next(1000, Some(499), false), Ok(ms(500)));
+    assert_eq!(next(1001, Some(500), false), Ok(ms(500)));
+    assert_eq!(next(1002, Some(0), false), Ok(ms(0)), "the one before was no quick one");
+    assert_eq!(next(1003, Some(501), false), Ok(ms(501)));
+    for id in 2000..2003 {
+        assert_eq!(next(id, Some(1), false), Ok(ms(1)));
+    }
+    assert_eq!(next(2003, Some(1), false), Ok(ms(500)));
+    assert_eq!(next(2003, Some(1), true), Ok(ms(1)), "a connection that lasted is no loop");
 }
 
 // protocol:H-33

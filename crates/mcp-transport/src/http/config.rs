@@ -48,6 +48,10 @@ pub struct HttpLimits {
     /// Consecutive attempts to reopen a stream that bring no progress. Default 5. After them the stream ends with the
     /// error of the last attempt.
     pub max_reconnect_attempts: u32,
+    /// Reconnects in a row after a `retry` of the server that is shorter than [`HttpTimeouts::retry_min`]. Default 10. After
+    /// them `retry_min` is waited, whatever the server asks for and however much each connection brings, until a
+    /// connection lasts for 10 s: a server must not make this client connect as fast as it can.
+    pub max_quick_reconnects: u32,
     /// How deep JSON may nest. Default 127, the depth the JSON parser itself stops at. A deeper message is handed over as
     /// invalid.
     pub max_json_depth: usize,
@@ -66,6 +70,7 @@ impl Default for HttpLimits {
             max_idle_connections: 32,
             max_redirects: 3,
             max_reconnect_attempts: 5,
+            max_quick_reconnects: 10,
             max_json_depth: 127,
         }
     }
@@ -121,6 +126,9 @@ pub struct HttpTimeouts {
     /// Longest `retry` that is obeyed. Default 5 min. A server that asks for more ends the stream with kind
     /// `LimitExceeded`, since reconnecting earlier would break the rule to wait.
     pub retry_max: Duration,
+    /// Shortest `retry` that is obeyed without a bound on how often in a row. Default 500 ms; see
+    /// [`HttpLimits::max_quick_reconnects`].
+    pub retry_min: Duration,
 }
 
 impl Default for HttpTimeouts {
@@ -137,6 +145,7 @@ impl Default for HttpTimeouts {
             reconnect_initial: Duration::from_secs(1),
             reconnect_cap: Duration::from_secs(30),
             retry_max: Duration::from_secs(300),
+            retry_min: Duration::from_millis(500),
         }
     }
 }

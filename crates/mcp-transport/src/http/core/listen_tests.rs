@@ -98,6 +98,23 @@ fn delays_grow_until_there_is_progress() {
     assert_eq!(rig.run(), (vec![], Step::Done));
 }
 
+/// protocol:H-29, auth:LIM-09: one event a connection is progress, and no reason to connect as fast as one can
+#[test]
+fn a_stream_that_wants_no_delay_gets_one_until_a_connection_lasts() {
+    let mut rig = Rig::new();
+    let mut waited = |lived| {
+        rig.push("retry: 0\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n");
+        assert_eq!(rig.run(), (vec!["message"], Step::Read));
+        rig.now += Duration::from_secs(lived);
+        let waited = rig.reopen().unwrap();
+        rig.reopened(200).unwrap();
+        waited.as_millis()
+    };
+    let delays: Vec<_> = (0..50).map(|_| waited(0)).collect();
+    assert_eq!(delays, [[0; 10].as_slice(), &[500; 40]].concat());
+    assert_eq!([waited(9), waited(10), waited(0)], [500, 0, 0]);
+}
+
 /// seed:E11
 #[test]
 fn a_refusal_ends_the_stream_and_a_passing_one_does_not() {

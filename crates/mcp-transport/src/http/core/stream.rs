@@ -27,6 +27,8 @@ impl EventSource {
             .with_initial_delay(timeouts.reconnect_initial)
             .with_max_delay(timeouts.reconnect_cap)
             .with_max_retry(timeouts.retry_max)
+            .with_min_delay(timeouts.retry_min)
+            .with_max_quick(limits.max_quick_reconnects)
             .with_max_attempts(limits.max_reconnect_attempts);
         Self { feed: Feed::new(now, limits.max_event_bytes), schedule: Reconnect::new(schedule) }
     }
@@ -51,7 +53,7 @@ impl EventSource {
     /// The connection ended: when to open the next one.
     pub(crate) fn ended(&mut self, now: Instant, jitter: f64) -> Result<Instant, ReconnectError> {
         if self.feed.age(now) >= LIVED {
-            self.schedule.progress();
+            self.schedule.lasted();
         }
         self.schedule.observe(self.feed.cursor(), self.feed.retry());
         self.refused(now, jitter)
