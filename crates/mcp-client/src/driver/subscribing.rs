@@ -10,15 +10,18 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::slot::Slot;
-use super::{Driver, OpenCall};
+use super::{Driver, OpenCall, now};
 use crate::error::{Error, ErrorKind};
 use crate::event::ClientEvent;
 
 /// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Attempts in a row, some four minutes, before a subscription counts as over.
+/// Attempts in a row without progress, some four minutes, before a subscription counts as over.
 const MAX_ATTEMPTS: u32 = 12;
+/// A subscription that stood this long is progress: proxies close long streams from time to time. One that is granted and
+/// lost again at once is none, however often.
+const STOOD: Duration = Duration::from_secs(10);
 
 /// A subscription that stands, and the task that keeps it up.
 pub(crate) struct Standing {
@@ -102,19 +105,21 @@ impl Keeper {
     /// Drives a subscription to its end, over lost streams. `Ok`: the server ended it on purpose.
     async fn keep(self, call: OpenCall) -> Result<(), Error> {
         let Err(mut error) = self.driver.drive(call, None).await else { return Ok(()) };
-        let (mut attempts, mut wait) = (0, FIRST_WAIT);
-        while self.may_come_back(&error) && attempts < MAX_ATTEMPTS {
+        let mut schedule = Schedule::new();
+        while self.may_come_back(&error)
+            && let Some(wait) = schedule.next_wait()
+        {
             tokio::time::sleep(wait).await;
-            attempts += 1;
-            wait = wait.saturating_mul(2).min(LONGEST_WAIT);
             let (call, mut granted) = self.driver.listen_for(&self.wanted, &self.options)?;
             let mut driving = std::pin::pin!(self.driver.drive(call, None));
             let outcome = tokio::select! {
                 biased;
                 Ok(_) = &mut granted => {
-                    (attempts, wait) = (0, FIRST_WAIT);
                     self.driver.emit(ClientEvent::SubscriptionRestored);
-                    driving.await
+                    let granted_at = now();
+                    let outcome = driving.await;
+                    schedule.stood(now().saturating_duration_since(granted_at));
+                    outcome
                 }
                 outcome = &mut driving => outcome,
             };
@@ -129,5 +134,56 @@ impl Keeper {
     /// Whether the stream was lost and not the connection.
     fn may_come_back(&self, error: &Error) -> bool {
         !self.driver.is_closed() && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
+    }
+}
+
+/// When to ask again, and when no more.
+struct Schedule {
+    attempts: u32,
+    wait: Duration,
+}
+
+impl Schedule {
+    const fn new() -> Self {
+        Self { attempts: 0, wait: FIRST_WAIT }
+    }
+
+    fn next_wait(&mut self) -> Option<Duration> {
+        if self.attempts >= MAX_ATTEMPTS {
+            return None;
+        }
+        self.attempts += 1;
+        let next = self.wait.saturating_mul(2).min(LONGEST_WAIT);
+        Some(std::mem::replace(&mut self.wait, next))
+    }
+
+    /// What was granted lasted so long.
+    fn stood(&mut self, time: Duration) {
+        if time >= STOOD {
+            *self = Self::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // protocol:S-07, auth:SEC-09
+    #[test]
+    fn a_subscription_that_is_granted_and_dropped_is_not_asked_for_for_ever() {
+        let run = |stood: u64| {
+            let mut schedule = Schedule::new();
+            let waits = std::iter::from_fn(|| {
+                let wait = schedule.next_wait();
+                schedule.stood(Duration::from_secs(stood));
+                wait.map(|wait| wait.as_secs())
+            });
+            waits.take(100).collect::<Vec<_>>()
+        };
+        let growing = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30, 30];
+        assert_eq!(run(0), growing);
+        assert_eq!(run(9), growing);
+        assert_eq!(run(10), [1; 100]);
     }
 }
