@@ -2,18 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CacheConfig, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
 use mcp_transport::http::HttpServer;
-use mcp_transport::stdio::LineConnection;
+use mcp_transport::stdio::{LineConnection, StdioServer};
 
 use crate::client::Client;
 use crate::defaults::Defaults;
 use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
-use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender};
+use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender, now};
 use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -177,7 +177,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long the handshake may take in all. Default 60 s.
+    /// How long the handshake may take in all: asking for the era, `initialize`, and doing that over again with a program that
+    /// ended when it was asked, or over the HTTP transport of 2024-11-05. Default 60 s.
     pub fn initialize_timeout(mut self, timeout: Duration) -> Self {
         self.config.initialize_timeout = timeout;
         self
@@ -248,34 +249,45 @@ impl ClientBuilder {
     /// [`Closed`](crate::ErrorKind::Closed) where its process ends during the handshake (the message has its exit
     /// status and last words), [`Timeout`](crate::ErrorKind::Timeout),
     /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), [`Rpc`](crate::ErrorKind::Rpc) where it refuses.
+    /// Where two attempts were made, the error is that of the second and names both
+    /// ([`Error::first_attempt`]).
     pub async fn connect(mut self, endpoint: impl Into<Endpoint>) -> Result<Client, Error> {
         let endpoint = endpoint.into();
         let seat = self.seat(&endpoint);
         if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
         }
+        let begun = now();
         match endpoint {
-            Endpoint::Stdio(server) => {
-                let name = server.describe();
-                let connection = server.spawn().map_err(Error::transport_failed)?;
-                let (client, driver) = self.line_client(connection, name.clone(), seat.clone());
-                match client.finish_connecting().await {
-                    Err(_) if driver.wants_restart() => {
-                        // It ended when it was asked what it is. It is started once more and taken for what it is.
-                        let legacy =
-                            Verdict::new(ProtocolVersion::LATEST_LEGACY, VerdictReason::ExitedOnProbe);
-                        self.config.mode = Mode::Known(legacy);
-                        let connection = server.spawn().map_err(Error::transport_failed)?;
-                        self.line_client(connection, name, seat).0.finish_connecting().await
-                    }
-                    connected => connected,
-                }
-            }
+            Endpoint::Stdio(server) => self.connect_stdio(begun, &server, seat).await,
             Endpoint::Line(connection) => {
-                self.line_client(connection, BYTE_STREAM.to_owned(), seat).0.finish_connecting().await
+                self.line_client(connection, BYTE_STREAM.to_owned(), seat).0.finish_connecting(begun).await
             }
-            Endpoint::Http(server) => self.connect_http(&server, seat).await,
+            Endpoint::Http(server) => self.connect_http(begun, &server, seat).await,
         }
+    }
+
+    async fn connect_stdio(
+        mut self,
+        begun: Instant,
+        server: &StdioServer,
+        seat: Seat,
+    ) -> Result<Client, Error> {
+        let name = server.describe();
+        let connection = server.spawn().map_err(Error::transport_failed)?;
+        let (client, driver) = self.line_client(connection, name.clone(), seat.clone());
+        let error = match client.finish_connecting(begun).await {
+            Err(error) if driver.wants_restart() => error,
+            connected => return connected,
+        };
+        // It ended when it was asked what it is. It is started once more and taken for what it is.
+        let legacy = Verdict::new(ProtocolVersion::LATEST_LEGACY, VerdictReason::ExitedOnProbe);
+        self.config.mode = Mode::Known(legacy);
+        let again = match server.spawn() {
+            Ok(connection) => self.line_client(connection, name, seat).0.finish_connecting(begun).await,
+            Err(failed) => Err(Error::transport_failed(failed)),
+        };
+        again.map_err(|again| again.after(error))
     }
 
     fn line_client(&self, connection: LineConnection, name: String, seat: Seat) -> (Client, Arc<Driver>) {
@@ -295,7 +307,12 @@ impl ClientBuilder {
         (client, driver)
     }
 
-    async fn connect_http(mut self, server: &HttpServer, seat: Seat) -> Result<Client, Error> {
+    async fn connect_http(
+        mut self,
+        begun: Instant,
+        server: &HttpServer,
+        seat: Seat,
+    ) -> Result<Client, Error> {
         let connection = server.connect();
         if self.config.elicitation_urls.server_host().is_none() {
             self.config.elicitation_urls = self.config.elicitation_urls.server(&server.describe());
@@ -306,7 +323,7 @@ impl ClientBuilder {
         }
         let driver =
             self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe(), seat.clone());
-        let error = match Client::new(driver, self.defaults.clone(), None).finish_connecting().await {
+        let error = match Client::new(driver, self.defaults.clone(), None).finish_connecting(begun).await {
             Ok(client) => return Ok(client),
             Err(error) => error,
         };
@@ -317,18 +334,24 @@ impl ClientBuilder {
         if error.error_object().is_some() {
             return Err(error);
         }
-        match connection.open_sse_channel().await {
-            Ok(Some((sender, receiver))) => {
+        let opening = connection.open_sse_channel();
+        let opened = match begun.checked_add(self.config.initialize_timeout) {
+            Some(ends) => tokio::time::timeout_at(ends.into(), opening).await,
+            None => Ok(opening.await),
+        };
+        match opened {
+            Ok(Ok(Some((sender, receiver)))) => {
                 self.config.wire = Wire::Channel;
                 if !matches!(self.config.mode, Mode::Pinned(_)) {
                     let reason = VerdictReason::RefusedWithStatus(status);
                     self.config.mode = Mode::Known(Verdict::new(ProtocolVersion::V2024_11_05, reason));
                 }
                 let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(Box::new(receiver)));
-                self.channel_client(sender, receiver, server.describe(), seat).0.finish_connecting().await
+                let (client, _) = self.channel_client(sender, receiver, server.describe(), seat);
+                client.finish_connecting(begun).await.map_err(|again| again.after(error))
             }
             // What the server said to the newer transport says more than that it has not the older one either.
-            Ok(None) | Err(_) => Err(error),
+            Ok(Ok(None) | Err(_)) | Err(_) => Err(error),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
@@ -72,9 +72,10 @@ impl Client {
         }
     }
 
-    /// Does the handshake and opens the standing stream. What was begun is ended if it fails.
-    pub(crate) async fn finish_connecting(self) -> Result<Self, Error> {
-        match Arc::clone(&self.inner.driver).handshake().await {
+    /// Does the handshake and opens the standing stream. What was begun is ended if it fails. `begun`: from when on the time
+    /// of the handshake counts.
+    pub(crate) async fn finish_connecting(self, begun: Instant) -> Result<Self, Error> {
+        match Arc::clone(&self.inner.driver).handshake(begun).await {
             Ok(server) => {
                 // Invariant: this runs once for each client, so the cell is empty.
                 let _ = self.inner.server.set(server);

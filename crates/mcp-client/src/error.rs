@@ -28,6 +28,7 @@ pub struct Error {
 struct Inner {
     cause: Cause,
     outcome_unknown: bool,
+    first_attempt: Option<Error>,
 }
 
 #[derive(Clone)]
@@ -257,6 +258,18 @@ impl Error {
         }
     }
 
+    /// How the first attempt to connect ended, where a second one was made: a program that ended when it was asked for its
+    /// era is started once more, and an HTTP server that refused the newer transport is asked for the older one.
+    pub fn first_attempt(&self) -> Option<&Self> {
+        self.inner.first_attempt.as_ref()
+    }
+
+    /// The error of a second attempt to connect.
+    pub(crate) fn after(mut self, first: Self) -> Self {
+        self.inner.first_attempt = Some(first);
+        self
+    }
+
     fn transport(&self) -> Option<&mcp_transport::Error> {
         match &self.inner.cause {
             Cause::Transport(error) | Cause::Ended(error) => Some(error),
@@ -273,7 +286,7 @@ impl Error {
     }
 
     fn new(cause: Cause, outcome_unknown: bool) -> Self {
-        Self { inner: Box::new(Inner { cause, outcome_unknown }) }
+        Self { inner: Box::new(Inner { cause, outcome_unknown, first_attempt: None }) }
     }
 
     pub(crate) fn call(error: CallError) -> Self {
@@ -349,23 +362,33 @@ impl From<mcp_transport::Error> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.inner.cause {
-            Cause::Call(CallError::Rpc(object)) => {
+        self.inner.cause.fmt(f)?;
+        match &self.inner.first_attempt {
+            Some(first) => write!(f, " (the first attempt: {first})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(CallError::Rpc(object)) => {
                 let message = Untrusted::new(&object.message, MAX_SHOWN_MESSAGE);
                 write!(f, "the server answered with error {}: {message}", object.code.get())
             }
-            Cause::Call(error) => error.fmt(f),
-            Cause::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
+            Self::Call(error) => error.fmt(f),
+            Self::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
             #[cfg(feature = "schema")]
-            Cause::Output(error) => error.fmt(f),
-            Cause::Misuse(error) => error.fmt(f),
-            Cause::Connector(_) => f.write_str("the application could not say where the server is"),
-            Cause::Key(error) => error.fmt(f),
-            Cause::Misused(message) | Cause::NotConnected(message) => f.write_str(message),
-            Cause::Result { method, .. } => {
+            Self::Output(error) => error.fmt(f),
+            Self::Misuse(error) => error.fmt(f),
+            Self::Connector(_) => f.write_str("the application could not say where the server is"),
+            Self::Key(error) => error.fmt(f),
+            Self::Misused(message) | Self::NotConnected(message) => f.write_str(message),
+            Self::Result { method, .. } => {
                 write!(f, "the result of {method} does not have the shape of the protocol")
             }
-            Cause::Transport(error) | Cause::Ended(error) => error.fmt(f),
+            Self::Transport(error) | Self::Ended(error) => error.fmt(f),
         }
     }
 }

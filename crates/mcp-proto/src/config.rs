@@ -49,7 +49,7 @@ pub struct Config {
     /// How long a server on a channel may be silent on the probe before it is taken for a legacy one. Default 3 s: a
     /// legacy server that ignores what it does not know costs its user this wait with each connection. A modern server
     /// that is slower than this is still found: it refuses `initialize`, and is asked again. At most half of
-    /// `initialize_timeout`.
+    /// `initialize_timeout`. A server known to be modern ([`Mode::Known`]) has three times as long.
     pub probe_timeout: Duration,
     /// How long a question from the server may stay open before it is answered for the user: `cancel` for an
     /// elicitation, an error for anything else. Default 180 s, time to read and fill in a form. One that overflows the

@@ -18,8 +18,8 @@ pub enum Mode {
     Auto,
     /// As the verdict says, which an earlier connection to the same server came to
     /// ([`ServerFacts::verdict`](crate::ServerFacts::verdict)). A legacy server is not probed. A modern one is asked with
-    /// `server/discover`, for which it has the whole time of the handshake. A server that became another is still
-    /// connected.
+    /// `server/discover`, and may be silent three times as long as one that nothing is known of. A server that became
+    /// another is still connected.
     Known(Verdict),
     /// `initialize` only.
     Legacy,

@@ -22,6 +22,12 @@ impl Connection {
     /// `InitializeResult`, whatever it took; [`Event::Ready`] follows, after `initialize` once
     /// `notifications/initialized` was delivered.
     pub fn start(&mut self, now: Instant) -> Result<CallId, Misuse> {
+        self.start_from(now, now)
+    }
+
+    /// As [`start`](Self::start), where the handshake goes on that `began` over another connection to the same server (a
+    /// program that was started again, a server of another transport): both have the time of one.
+    pub fn start_from(&mut self, now: Instant, began: Instant) -> Result<CallId, Misuse> {
         match self.phase {
             Phase::Idle => {}
             Phase::Closed => return Err(Misuse::Closed),
@@ -38,8 +44,8 @@ impl Connection {
             Mode::Pinned(version) => (*version, VerdictReason::Configured),
         };
         let handshake = Box::new(Handshake {
-            began: now,
-            ends: now.checked_add(self.config.initialize_timeout),
+            began,
+            ends: began.checked_add(self.config.initialize_timeout),
             version,
             reason,
             reprobed: false,
@@ -71,12 +77,15 @@ impl Connection {
         let (began, ends) = (handshake.began, handshake.ends);
         // Only where silence has a meaning it is not waited out.
         let patience = match (&self.config.mode, self.config.wire) {
-            (Mode::Auto, Wire::Channel) => {
-                // Never the whole time of the handshake: `initialize` needs some of it.
-                now.checked_add(self.config.probe_timeout.min(self.config.initialize_timeout / 2))
+            (Mode::Auto, Wire::Channel) => Some(self.config.probe_timeout),
+            (Mode::Known(_), Wire::Channel) => {
+                Some(self.config.probe_timeout.saturating_mul(PATIENCE_WITH_KNOWN))
             }
             _ => None,
         };
+        // Never the whole time of the handshake: `initialize` needs some of it.
+        let patience =
+            patience.and_then(|time| now.checked_add(time.min(self.config.initialize_timeout / 2)));
         self.phase = Phase::Probing(handshake);
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
         self.send_request(now, call, methods::SERVER_DISCOVER, None, CallKind::Probe, &options)?;
@@ -270,7 +279,7 @@ impl Connection {
     /// what each modern request carries: it was slow and is asked again.
     pub(crate) fn may_be_slow(&self, handshake: &Handshake, error: &ErrorObject) -> bool {
         let foreign = [ErrorCode::INVALID_PARAMS, ErrorCode::INVALID_REQUEST, ErrorCode::METHOD_NOT_FOUND];
-        self.config.mode == Mode::Auto
+        matches!(self.config.mode, Mode::Auto | Mode::Known(_))
             && handshake.reason == VerdictReason::SilentOnProbe
             && !handshake.reprobed
             && !handshake.renegotiated
@@ -295,6 +304,9 @@ impl Connection {
         }
     }
 }
+
+/// How many times the probe timeout a server may be silent that was modern before.
+const PATIENCE_WITH_KNOWN: u32 = 3;
 
 fn read_result(result: RawRef<'_>) -> Option<DiscoverResult> {
     let result: DiscoverResult = result.as_str().starts_with('{').then(|| result.parse().ok())??;

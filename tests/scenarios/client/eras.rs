@@ -89,9 +89,53 @@ async fn a_program_that_ends_on_the_probe_is_started_once_more() {
     let client = auto().connect(StdioServer::new("sh").args(["-c", script])).await.unwrap();
     assert_eq!(client.server().verdict.reason, VerdictReason::ExitedOnProbe);
     client.close().await;
-    // One that always ends is not started again and again.
-    let error = auto().connect(StdioServer::new("sh").args(["-c", "read line; exit 1"])).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Closed);
+    // One that always ends is not started again and again, and both ends are told.
+    let script = r#"
+        read line
+        case "$line" in *'"initialize"'*) echo second >&2; exit 4 ;; esac
+        echo first >&2; exit 3"#;
+    let begun = std::time::Instant::now();
+    let error = auto().connect(StdioServer::new("sh").args(["-c", script])).await.unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!((error.kind(), error.exit().unwrap().code()), (ErrorKind::Closed, Some(4)));
+    assert_eq!(error.first_attempt().unwrap().exit().unwrap().code(), Some(3));
+    let text = error.to_string();
+    assert!(text.contains("exit code 4") && text.contains("exit code 3"), "{text}");
+    assert!(text.contains("second") && text.contains("first"), "{text}");
+}
+
+/// protocol:S10, protocol:L-39: both attempts have the time of one.
+#[tokio::test]
+async fn a_program_that_is_started_once_more_gets_no_time_of_its_own() {
+    let script = r#"
+        read line
+        case "$line" in *'"initialize"'*) exec sleep 100000 ;; esac
+        sleep 0.5; exit 3"#;
+    let begun = std::time::Instant::now();
+    let connecting = auto()
+        .initialize_timeout(Duration::from_secs(2))
+        .connect(StdioServer::new("sh").args(["-c", script]));
+    let error = connecting.await.unwrap_err();
+    assert_eq!((error.kind(), error.timed_out_after()), (ErrorKind::Timeout, Some(Duration::from_secs(2))));
+    assert_eq!(error.first_attempt().unwrap().exit().unwrap().code(), Some(3));
+    // The time of the handshake, and the end of a program that does not end by itself.
+    assert!(begun.elapsed() >= Duration::from_secs(2) && begun.elapsed() < Duration::from_secs(6));
+}
+
+/// protocol:H-61, protocol:L-39: so do the newer and the older transport.
+#[tokio::test]
+async fn the_older_http_transport_gets_no_time_of_its_own() {
+    let server = Server::start().await;
+    let url = server.url();
+    let builder = builder().initialize_timeout(Duration::from_secs(1));
+    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
+    let begun = std::time::Instant::now();
+    let (mut peer, _) = server.request().await;
+    peer.respond("405 Method Not Allowed", "", "").await;
+    assert_eq!(peer.request().await.method, "GET");
+    let error = within(connecting).await.unwrap().unwrap_err();
+    assert_eq!(error.status(), Some(405));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 /// protocol:2.9

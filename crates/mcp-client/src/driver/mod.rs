@@ -346,9 +346,9 @@ impl Driver {
     }
 
     /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.
-    pub(crate) async fn handshake(self: Arc<Self>) -> Result<ServerFacts, Error> {
-        let begun = now();
-        let call = self.open(Connection::start)?;
+    /// `begun`: when connecting began, perhaps over another connection.
+    pub(crate) async fn handshake(self: Arc<Self>, begun: Instant) -> Result<ServerFacts, Error> {
+        let call = self.open(|core, now| core.start_from(now, begun))?;
         let deadline = self.lock().core.handshake_deadline();
         let (_, left) = self.drive(call, None).await?;
         for transmit in left {

@@ -320,14 +320,25 @@ fn a_pinned_revision_is_spoken_or_nothing_is() {
     assert!(matches!(session.failure(call), CallError::UnsupportedVersion { .. }));
 }
 
-/// protocol:L-34, protocol:L-37: a known modern server gets the whole time; one that turned legacy is still connected.
+/// protocol:L-34, protocol:L-37: a known modern server gets more time; one that turned legacy is still connected.
 #[test]
 fn a_known_verdict_saves_the_probe_or_its_short_wait() {
     let known = |version, reason| Config { mode: Mode::Known(Verdict::new(version, reason)), ..config() };
     let modern = known(ProtocolVersion::V2026_07_28, VerdictReason::Discovered);
-    let (mut session, _, _) = Session::probing(modern.clone());
-    session.seconds(50);
+    let (mut session, call, _) = Session::probing(modern.clone());
+    session.advance(Duration::from_millis(8_999));
     assert!(session.sent().is_empty());
+    session.advance(Duration::from_millis(1));
+    session.fallback("2025-11-25");
+    session.accept_fallback(call, &VerdictReason::SilentOnProbe);
+    // It was slow, and is modern after all.
+    let (mut session, _, _) = Session::probing(modern.clone());
+    session.seconds(9);
+    let initialize = session.fallback("2025-11-25");
+    session.refuse(&initialize, &refusal(-32601, &json!(null)));
+    let probe = session.only_sent();
+    session.answer(&probe["id"], &discovered(&[MODERN]));
+    assert!(session.core.is_ready());
     let (mut session, call, probe) = Session::probing(modern);
     session.refuse(&probe, &refusal(-32601, &json!(null)));
     session.fallback("2025-11-25");
@@ -400,5 +411,22 @@ fn a_server_that_was_silent_and_knows_no_initialize_is_asked_once_more() {
         assert!(matches!(session.failure(call), CallError::Rpc(error) if error.code.get() == code));
         assert!(session.core.is_closed(), "once is enough");
         session.assert_idle();
+    }
+}
+
+/// protocol:S10, protocol:L-39: a handshake that goes on with another process has no more time than one.
+#[test]
+fn a_handshake_over_two_connections_has_the_time_of_one() {
+    let known = Verdict::new(ProtocolVersion::LATEST_LEGACY, VerdictReason::ExitedOnProbe);
+    for (before, left) in [(0, 60), (45, 15), (60, 0), (100, 0)] {
+        let mut session = Session::new(Config { mode: Mode::Known(known.clone()), ..config() });
+        let began = session.start;
+        session.seconds(before);
+        let call = session.core.start_from(session.now, began).unwrap();
+        session.drain();
+        session.sent();
+        session.advance(Duration::from_secs(left));
+        let failure = session.failure(call);
+        assert!(matches!(failure, CallError::Timeout { after, .. } if after == Duration::from_secs(60)));
     }
 }
