@@ -1,4 +1,8 @@
 //! Text that a peer wrote: how to show it so that it cannot pose as something else.
+//!
+//! This is for dialogs that a person reads: honest text of several lines, in any script, stays as it is. What log lines and
+//! errors show of a peer is escaped by `mcp_jsonrpc::Untrusted`, which this crate has no use for: it imports none of the
+//! workspace, so that a dialog can be built on it without the protocol.
 
 use std::fmt::{self, Write as _};
 

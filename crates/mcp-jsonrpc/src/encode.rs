@@ -18,7 +18,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{ErrorObject, RequestId, show::Capped};
+use crate::{ErrorObject, RequestId, Untrusted};
 
 /// Appends a request. Params that serialize to `null` are left out, as JSON-RPC demands.
 ///
@@ -123,7 +123,7 @@ fn params<P: Serialize + ?Sized>(buffer: &mut Vec<u8>, params: Option<&P>) -> Re
 fn value<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<(), EncodeError> {
     let start = buffer.len();
     serde_json::to_writer(&mut *buffer, value)
-        .map_err(|error| EncodeError(Capped(&error.to_string()).to_string().into()))?;
+        .map_err(|error| EncodeError(Untrusted::capped(&error.to_string()).to_string().into()))?;
     let mut written = buffer.get_mut(start..).unwrap_or_default();
     // serde_json writes none itself, but raw values are copied as they are. In JSON they can only be white space.
     while let Some(at) = memchr::memchr2(b'\n', b'\r', written) {

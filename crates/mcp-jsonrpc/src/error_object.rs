@@ -4,10 +4,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ErrorCode, RawJson, RawRef,
-    show::{Capped, Quoted},
-};
+use crate::{ErrorCode, RawJson, RawRef, Untrusted};
 
 /// An error that a peer reported, or that we report to it.
 ///
@@ -49,7 +46,7 @@ impl fmt::Debug for ErrorObject {
 /// `-32601 (method not found): no such method`.
 impl fmt::Display for ErrorObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, Capped(&self.message))
+        write!(f, "{}: {}", self.code, Untrusted::capped(&self.message))
     }
 }
 
@@ -94,7 +91,7 @@ fn debug(
 ) -> fmt::Result {
     f.debug_struct(name)
         .field("code", &code.get())
-        .field("message", &format_args!("{}", Quoted(message)))
+        .field("message", &format_args!("{}", Untrusted::quoted(message)))
         .field("data", data)
         .finish()
 }

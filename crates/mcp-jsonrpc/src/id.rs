@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::show::Quoted;
+use crate::Untrusted;
 
 /// What ties an answer to its request.
 ///
@@ -54,7 +54,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(f),
-            Self::String(value) => Quoted(value).fmt(f),
+            Self::String(value) => Untrusted::quoted(value).fmt(f),
         }
     }
 }
@@ -64,7 +64,9 @@ impl fmt::Debug for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => f.debug_tuple("Integer").field(value).finish(),
-            Self::String(value) => f.debug_tuple("String").field(&format_args!("{}", Quoted(value))).finish(),
+            Self::String(value) => {
+                f.debug_tuple("String").field(&format_args!("{}", Untrusted::quoted(value))).finish()
+            }
         }
     }
 }

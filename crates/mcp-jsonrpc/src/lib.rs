@@ -18,8 +18,8 @@ mod message;
 mod raw;
 mod reader;
 mod scan;
-mod show;
 mod token;
+mod untrusted;
 
 pub use answer_scan::AnswerScan;
 pub use awaited::{Awaited, decode_awaited};
@@ -34,3 +34,4 @@ pub use limits::DecodeLimits;
 pub use lines::{Line, LineDecoder, LineLimits};
 pub use message::{ErrorResponse, Incoming, Message, Notification, Request, Response};
 pub use raw::{ParseError, RawJson, RawRef};
+pub use untrusted::Untrusted;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use crate::{DecodeError, ErrorObjectRef, RawRef, RequestId, show::Quoted};
+use crate::{DecodeError, ErrorObjectRef, RawRef, RequestId, Untrusted};
 
 /// What one received text holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("id", &self.id)
-            .field("method", &format_args!("{}", Quoted(&self.method)))
+            .field("method", &format_args!("{}", Untrusted::quoted(&self.method)))
             .field("params", &self.params)
             .finish()
     }
@@ -110,7 +110,7 @@ impl fmt::Debug for Request<'_> {
 impl fmt::Debug for Notification<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Notification")
-            .field("method", &format_args!("{}", Quoted(&self.method)))
+            .field("method", &format_args!("{}", Untrusted::quoted(&self.method)))
             .field("params", &self.params)
             .finish()
     }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::show::Capped;
+use crate::Untrusted;
 
 /// A borrowed piece of JSON text: the params, result or error data of a message, still inside the received text.
 ///
@@ -200,7 +200,7 @@ impl ParseError {
             message.truncate(message.len() - place.len());
         }
         Self {
-            message: Capped(&message).to_string().into(),
+            message: Untrusted::capped(&message).to_string().into(),
             line: error.line(),
             column: error.column(),
             syntax: !error.is_data(),

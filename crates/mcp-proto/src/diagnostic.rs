@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mcp_jsonrpc::Untrusted;
+
 /// One oddity. `Display` is one line, safe to print: peer text in it is cut and its control characters are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -108,44 +110,7 @@ impl DiagnosticKind {
     }
 }
 
-/// Text of the peer made safe to show: at most `max_bytes` of it, control characters, line separators and invisible
-/// format characters (which reorder or hide what follows) escaped. An escape is up to eight times as long as what it
-/// stands for.
+/// Text of the peer made safe to show: at most `max_bytes` of it.
 pub(crate) fn excerpt(text: &str, max_bytes: usize) -> String {
-    let mut shown = String::new();
-    for (at, c) in text.char_indices() {
-        if at + c.len_utf8() > max_bytes {
-            shown.push('…');
-            break;
-        }
-        if c.is_control() || is_format(c) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-fn is_format(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::excerpt;
-
-    #[test]
-    fn excerpt_is_cut_on_a_character_and_control_characters_are_escaped() {
-        assert_eq!(excerpt("plain", 10), "plain");
-        assert_eq!(excerpt("ééé", 4), "éé…");
-        assert_eq!(excerpt("a\u{1b}[31m", 10), "a\\u{1b}[31m");
-        assert_eq!(excerpt("a\u{202e}b", 10), "a\\u{202e}b");
-        assert_eq!(excerpt("a\u{2028}b\u{200b}", 10), "a\\u{2028}b\\u{200b}");
-        assert_eq!(excerpt("a", 0), "…");
-        assert_eq!(excerpt("", 0), "");
-    }
+    Untrusted::new(text, max_bytes).to_string()
 }

@@ -12,9 +12,8 @@ pub mod http;
 mod received;
 #[cfg(feature = "stdio")]
 pub mod stdio;
-mod untrusted;
 
 pub use error::{Error, ErrorKind, Limit, SpawnFailure};
 pub use exit::ProcessExit;
+pub use mcp_jsonrpc::Untrusted;
 pub use received::Received;
-pub use untrusted::Untrusted;

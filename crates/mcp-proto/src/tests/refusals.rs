@@ -36,7 +36,7 @@ fn a_revision_that_is_not_ours_closes_the_connection() {
     check(r#""1999-01-01""#, "1999-01-01");
     check(r#""""#, "");
     check(r#""\u001b[2J\u202e""#, "\\u{1b}[2J\\u{202e}");
-    check(&format!("\"{}\"", "9".repeat(65)), &format!("{}…", "9".repeat(64)));
+    check(&format!("\"{}\"", "9".repeat(65)), &format!("{}… (65 bytes)", "9".repeat(64)));
     check("20251125", "unreadable");
     check("null", "unreadable");
 }
