@@ -65,8 +65,9 @@ impl Hasher for CallIdHasher {
 #[non_exhaustive]
 pub struct CallOptions {
     /// How long to wait for the answer. Default 60 s. While people answer what the server asks in the middle of the call, this
-    /// time stands still and only `max_total` counts; afterwards it begins anew. Any `Duration` works; one that overflows the clock means
-    /// "never".
+    /// time stands still and only `max_total` counts; afterwards it begins anew. What the client repeats by itself (under
+    /// another revision, after listing the tools again, after a wait that the server wanted) takes of this time. Any
+    /// `Duration` works; one that overflows the clock means "never".
     pub timeout: Duration,
     /// Whether each progress notification starts `timeout` anew. Default: no.
     pub reset_on_progress: bool,

@@ -9,19 +9,20 @@ use mcp_jsonrpc::{InFlight, RawJson, Removed};
 use mcp_model::{MetaObject, ProtocolVersion, methods};
 
 use crate::cache::ResultCache;
-use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall, earliest};
+use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall};
 use crate::config::Config;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
 use crate::era::{Era, Wire};
 use crate::error::{CallError, Misuse};
-use crate::event::{EndReason, Event, ServerRequestId};
+use crate::event::{EndReason, Event};
 use crate::gate;
 use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
 use crate::roots::Roots;
 use crate::server_requests::ServerRequests;
 use crate::tasks::TaskTools;
+use crate::timers::Timer;
 use crate::tools::ToolTable;
 use crate::transmit::{Head, Transmit, TransmitKind};
 
@@ -45,6 +46,8 @@ pub struct Connection {
     pub(crate) calls: CallMap<CallState>,
     pub(crate) wire: InFlight<CallId>,
     pub(crate) timers: BTreeSet<(Instant, Timer)>,
+    /// Calls that go on by themselves sooner than was known; open ones only.
+    pub(crate) rescheduled: BTreeSet<CallId>,
     pub(crate) server_requests: ServerRequests,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
@@ -65,17 +68,6 @@ pub struct Connection {
     pub(crate) cache: ResultCache,
 }
 
-/// What a deadline belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Timer {
-    Call(CallId),
-    /// A paused call goes on.
-    Pace(CallId),
-    /// A task is asked for again.
-    Poll(CallId),
-    ServerRequest(ServerRequestId),
-}
-
 impl Connection {
     /// A connection that has not said anything yet.
     pub fn new(config: Config) -> Self {
@@ -84,6 +76,7 @@ impl Connection {
             calls: CallMap::default(),
             wire: InFlight::with_capacity(config.limits.max_calls.saturating_add(1)),
             timers: BTreeSet::new(),
+            rescheduled: BTreeSet::new(),
             server_requests: ServerRequests::new(&config.limits),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -197,6 +190,16 @@ impl Connection {
         true
     }
 
+    /// The transport had no room for the request of this call, and none of it has left: taken back what
+    /// [`handle_dispatched`](Self::handle_dispatched) said. The request is offered to the transport again, after saying so
+    /// again.
+    pub fn handle_held_back(&mut self, call: CallId) {
+        let call = self.sent_for(call);
+        if let Some(state) = self.calls.get_mut(&call) {
+            state.dispatched = false;
+        }
+    }
+
     /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
     pub fn handle_initialized_delivered(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Renewing(_)) {
@@ -242,22 +245,6 @@ impl Connection {
         self.cache.handle_authorization_changed();
     }
 
-    /// Time has passed. Calling it early is harmless; so is a `now` that lies before an earlier one.
-    pub fn handle_timeout(&mut self, now: Instant) {
-        self.clock = Some(now);
-        while let Some(&(at, timer)) = self.timers.first()
-            && at <= now
-        {
-            self.timers.remove(&(at, timer));
-            match timer {
-                Timer::Call(call) => self.time_out_call(now, call),
-                Timer::Pace(call) => self.resume(now, call),
-                Timer::Poll(call) => self.go_on(now, call),
-                Timer::ServerRequest(request) => self.time_out_server_request(now, request),
-            }
-        }
-    }
-
     /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()
@@ -266,19 +253,6 @@ impl Connection {
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(at, _)| *at)
-    }
-
-    /// When this call ends or goes on by itself, for drivers in which each call waits for its own deadline.
-    pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
-        let state = self.calls.get(&call)?;
-        let goes_on = state.pause.as_ref().and_then(|pause| pause.resumes);
-        let goes_on = goes_on.or_else(|| state.task.as_ref().and_then(|task| task.next_poll));
-        earliest(state.deadline, goes_on)
     }
 
     /// Whether this call has not ended yet.
@@ -454,15 +428,6 @@ impl Connection {
         self.transmits.push_back(Transmit { message, kind, owner, head });
     }
 
-    /// Gives a call another deadline, counted from another beginning.
-    pub(crate) fn set_deadline(&mut self, call: CallId, started: Instant, deadline: Option<Instant>) {
-        let Some(state) = self.calls.get_mut(&call) else { return };
-        state.started = started;
-        let old = std::mem::replace(&mut state.deadline, deadline);
-        self.disarm(old, Timer::Call(call));
-        self.arm(deadline, Timer::Call(call));
-    }
-
     /// Lets the driver of another call send what is queued for this one.
     pub(crate) fn give_transmits(&mut self, from: CallId, to: CallId) {
         for transmit in self.transmits.iter_mut().filter(|transmit| transmit.owner == Some(from)) {
@@ -482,21 +447,10 @@ impl Connection {
         self.events.push_back(Event::Diagnostic(Diagnostic::new(kind, message)));
     }
 
-    pub(crate) fn arm(&mut self, at: Option<Instant>, timer: Timer) {
-        if let Some(at) = at {
-            self.timers.insert((at, timer));
-        }
-    }
-
-    pub(crate) fn disarm(&mut self, at: Option<Instant>, timer: Timer) {
-        if let Some(at) = at {
-            self.timers.remove(&(at, timer));
-        }
-    }
-
     /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
         let state = self.calls.remove(&call)?;
+        self.rescheduled.remove(&call);
         self.disarm(state.deadline, Timer::Call(call));
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);

@@ -10,11 +10,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::call::{CallId, CallKind, CallState, LastProgress};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::CallError;
 use crate::event::{Event, ListKind};
 use crate::phase::Phase;
+use crate::timers::Timer;
 
 /// Where a message came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

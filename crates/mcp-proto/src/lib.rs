@@ -26,6 +26,7 @@ mod suspended;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod tool_headers;
 mod tools;
 mod transmit;

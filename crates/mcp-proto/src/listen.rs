@@ -25,7 +25,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
@@ -33,6 +33,7 @@ use crate::gate;
 use crate::incoming::Origin;
 use crate::phase::Phase;
 use crate::renewal::Setup;
+use crate::timers::Timer;
 
 /// What a call that is a subscription knows about itself.
 #[derive(Debug)]

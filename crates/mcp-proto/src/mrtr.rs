@@ -25,11 +25,12 @@ use mcp_model::{InputRequest as Embedded, InputRequiredResult, methods};
 use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallState, earliest};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::error::CallError;
 use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
 use crate::server_requests::Asker;
 use crate::suspended::SuspendedCall;
+use crate::timers::Timer;
 
 /// The first wait before a retry for which there is nothing to answer; it doubles with each in a row.
 const FIRST_PACE: Duration = Duration::from_millis(50);
@@ -199,7 +200,10 @@ impl Connection {
         }
         let at_once = pause.resumes.is_some_and(|at| at <= now);
         state.dispatched = false;
-        state.deadline = state.hard_deadline;
+        if !pause.open.is_empty() {
+            // The time that people take is not the server's.
+            state.deadline = state.hard_deadline;
+        }
         self.arm(state.deadline, Timer::Call(call));
         state.on_wire = false;
         state.pause = Some(Box::new(pause));
@@ -251,6 +255,8 @@ impl Connection {
     /// Makes the request of a call once more, with a new id. `state` is out of the tables.
     pub(crate) fn resend(&mut self, now: Instant, call: CallId, mut state: CallState, pause: Option<Pause>) {
         let Some(mut modern) = state.modern.take() else { return };
+        // People were asked: the server has its time anew. What the client repeats by itself takes of the time of the call.
+        let asked = pause.as_ref().is_some_and(|pause| pause.resumes.is_none());
         let params = match &pause {
             // A request that was refused for its form: what people answered for it goes along again.
             None => Ok(modern.answered.clone().or_else(|| modern.params.clone())),
@@ -271,7 +277,7 @@ impl Connection {
         fresh.modern = Some(modern);
         fresh.setup = state.setup.take();
         fresh.hard_deadline = state.hard_deadline;
-        let deadline = earliest(fresh.deadline, state.hard_deadline);
+        let deadline = if asked { earliest(fresh.deadline, state.hard_deadline) } else { state.deadline };
         self.set_deadline(call, state.started, deadline);
     }
 

@@ -25,13 +25,14 @@ use mcp_model::methods;
 use serde::Deserialize;
 
 use crate::call::{CallId, CallKind, CallOptions};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::VerdictReason;
 use crate::error::CallError;
 use crate::event::{EndReason, Event};
 use crate::lifecycle;
 use crate::phase::{Phase, ServerFacts};
+use crate::timers::Timer;
 use crate::transmit::TransmitKind;
 
 /// Handshakes tried for one loss before the connection counts as closed. More than one, because a carrier may be

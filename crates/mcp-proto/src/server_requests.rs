@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{CallId, CallKind};
 use crate::config::{ElicitationSupport, Limits};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::Misuse;
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
 use crate::tasks::RelatedTask;
+use crate::timers::Timer;
 use crate::transmit::TransmitKind;
 
 /// The table of open questions, bounded.

@@ -123,8 +123,8 @@ impl Connection {
         fresh.modern = Some(modern);
         fresh.relisted = state.relisted + 1;
         fresh.hard_deadline = state.hard_deadline;
-        let deadline = crate::call::earliest(fresh.deadline, state.hard_deadline);
-        self.set_deadline(call, state.started, deadline);
+        // What the client asks by itself in the middle of a call takes of the time of that call.
+        self.set_deadline(call, state.started, state.deadline);
     }
 
     /// A page of that list arrived. With the last of them the call is made again.

@@ -25,11 +25,12 @@ use mcp_jsonrpc::{ErrorObject, RawJson};
 use mcp_model::ProtocolVersion;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
 use crate::mrtr::takes_input;
+use crate::timers::Timer;
 
 /// A call that the server refused until these URL elicitations have happened. The driver ends the pause with
 /// [`Connection::handle_urls_done`] or [`Connection::handle_urls_refused`].

@@ -174,7 +174,9 @@ async fn a_question_in_the_middle_of_a_call_reaches_the_handler() {
         assert_eq!((&params["requestState"], &params["arguments"]), (&json!("{1}"), &json!({ "x": 1 })));
         // A state alone: the client waits a little and comes back.
         peer.answer(&retry, json!({ "resultType": "input_required", "requestState": "2" })).await;
+        let paused = tokio::time::Instant::now();
         let retry = peer.expect("tools/call").await;
+        assert!(paused.elapsed() < Duration::from_secs(1), "{:?}", paused.elapsed());
         assert_eq!(retry["params"]["requestState"], "2");
         peer.answer(&retry, json!({ "resultType": "complete", "content": [] })).await;
     });

@@ -12,12 +12,13 @@ use serde_json::value::RawValue;
 
 use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
 use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
-use crate::connection::{Connection, Timer};
+use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::ExchangeFailure;
 use crate::error::CallError;
 use crate::event::{EndReason, Event};
 use crate::incoming::Origin;
+use crate::timers::Timer;
 
 impl Connection {
     /// Whether this connection takes tasks ([`Config::tasks`](crate::Config::tasks)).

@@ -1,5 +1,7 @@
 //! The modern era (2026-07-28) after the handshake: what each request says, what each result means, what is left out.
 
+use std::time::Duration;
+
 use mcp_model::{ProtocolVersion, Root};
 use serde_json::{Value, json};
 
@@ -345,6 +347,47 @@ fn refused_headers_lead_to_a_fresh_list_and_one_more_try() {
     let (call, first) = session.ask("resources/read", &json!({"uri": "x"}));
     session.refuse_modern(&first, -32020, &json!(null));
     assert!(matches!(session.failure(call), CallError::Rpc(_)));
+    session.assert_idle();
+}
+
+/// protocol:L-39, protocol:L-41, protocol:G-01: what the client repeats by itself takes of the time of the call.
+#[test]
+fn a_call_that_is_made_again_has_the_time_of_one() {
+    let options = CallOptions::with_timeout(Duration::from_secs(10));
+    let params = json!({"name": "t", "arguments": {"region": "us"}});
+    // A page of tools each three seconds, for ever.
+    let mut session = Session::modern(on_exchanges());
+    let (call, first) = session.ask_with("tools/call", &params, &options);
+    session.seconds(3);
+    session.refuse_modern(&first, -32020, &json!(null));
+    for page in 0..2 {
+        let list = session.only_sent();
+        session.seconds(3);
+        session.answer(&list["id"], &json!({"tools": [], "nextCursor": page.to_string()}));
+    }
+    assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(1)));
+    session.sent();
+    session.seconds(1);
+    assert!(
+        matches!(session.failure(call), CallError::Timeout { after, .. } if after == Duration::from_secs(10))
+    );
+    session.assert_idle();
+    // Another revision, and a server that has nothing to ask.
+    let mut session = Session::modern(on_channel());
+    let (call, first) = session.ask_with("tools/call", &params, &options);
+    let end = session.now + Duration::from_secs(10);
+    session.seconds(4);
+    session.refuse_modern(&first, -32022, &json!({"supported": ["2026-07-28"]}));
+    let retry = session.only_sent();
+    assert_eq!(session.core.call_deadline(call), Some(end));
+    session.seconds(4);
+    session.answer(&retry["id"], &json!({"resultType": "input_required", "requestState": "s"}));
+    session.seconds(1);
+    assert_eq!(session.only_sent()["params"]["requestState"], "s");
+    assert_eq!(session.core.call_deadline(call), Some(end));
+    session.seconds(1);
+    assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
+    session.sent();
     session.assert_idle();
 }
 
