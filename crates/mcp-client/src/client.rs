@@ -12,6 +12,7 @@ use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
+use crate::close_reason::CloseReason;
 use crate::defaults::Defaults;
 use crate::desk::{Desk, ElicitationRoute, Elicitations};
 use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
@@ -184,7 +185,7 @@ impl Client {
             .closed
             .get_or_init(|| async {
                 let head = self.inner.driver.head();
-                self.inner.driver.end();
+                self.inner.driver.give_up();
                 let process = match self.inner.driver.link() {
                     Link::Channel(link) => link.close().await,
                     Link::Http(link) => {
@@ -204,6 +205,11 @@ impl Client {
     /// Whether the connection has ended, by either side.
     pub fn is_closed(&self) -> bool {
         self.inner.driver.is_closed()
+    }
+
+    /// Why the connection ended; `None` while it stands.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.inner.driver.close_reason()
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -235,7 +241,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.driver.end();
+        self.driver.give_up();
         self.stop_reader();
     }
 }

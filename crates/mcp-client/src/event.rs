@@ -3,6 +3,7 @@
 use mcp_model::LoggingMessageNotificationParams;
 use mcp_proto::{Diagnostic, ListKind};
 
+use crate::close_reason::CloseReason;
 use crate::desk::ElicitationEvent;
 use crate::event_queue::{Listener, Queued};
 
@@ -10,8 +11,12 @@ use crate::event_queue::{Listener, Queued};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// The connection ended. Nothing follows.
-    Closed,
+    /// The connection ended. Nothing follows. A connect that fails is told by its error alone.
+    #[non_exhaustive]
+    Closed {
+        /// Why.
+        reason: CloseReason,
+    },
     /// Something odd that ended nothing.
     Diagnostic(Diagnostic),
     /// Something about the questions of the server.
@@ -65,7 +70,7 @@ impl Queued for ClientEvent {
                 method.len() + params.as_ref().map_or(0, |params| params.as_str().len())
             }
             Self::ResourceUpdated { uri } => uri.len(),
-            Self::Closed
+            Self::Closed { .. }
             | Self::ListChanged(_)
             | Self::Missed { .. }
             | Self::SessionRenewed
@@ -75,7 +80,7 @@ impl Queued for ClientEvent {
     }
 
     fn is_last(&self) -> bool {
-        matches!(self, Self::Closed)
+        matches!(self, Self::Closed { .. })
     }
 
     fn missed(events: u64) -> Self {

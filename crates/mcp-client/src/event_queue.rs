@@ -191,6 +191,7 @@ impl<E: Queued> fmt::Debug for Listener<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::close_reason::CloseReason;
 
     fn updated(number: usize, bytes: usize) -> ClientEvent {
         ClientEvent::ResourceUpdated { uri: format!("{number}{}", "x".repeat(bytes)) }
@@ -252,9 +253,9 @@ mod tests {
     async fn nothing_follows_the_end() {
         let queue = EventQueue::new(8, usize::MAX);
         let mut listener = queue.listen();
-        queue.push(ClientEvent::Closed);
+        queue.push(ClientEvent::Closed { reason: CloseReason::Application });
         queue.push(updated(1, 0));
-        assert!(matches!(listener.next().await, Some(ClientEvent::Closed)));
+        assert!(matches!(listener.next().await, Some(ClientEvent::Closed { .. })));
         assert!(listener.next().await.is_none() && listener.next().await.is_none());
         assert!(queue.listen().next().await.is_none());
     }

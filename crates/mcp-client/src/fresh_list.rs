@@ -248,7 +248,7 @@ where
                     biased;
                     () = self.wanted.notified() => Told::Changed,
                     event = events.next() => match event {
-                        None | Some(ClientEvent::Closed) => Told::End,
+                        None | Some(ClientEvent::Closed { .. }) => Told::End,
                         Some(_) => Told::Nothing,
                     },
                 };

@@ -4,6 +4,7 @@
 mod builder;
 mod canonical;
 mod client;
+mod close_reason;
 mod defaults;
 mod desk;
 mod driver;
@@ -27,6 +28,7 @@ mod tasks;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};
+pub use close_reason::CloseReason;
 pub use desk::{
     AnyElicitationHandler, Desk, DeskConfig, ElicitationEvent, ElicitationRoute, Elicitations, OpenQuestion,
     PendingElicitation, WaitingCall,

@@ -4,14 +4,14 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ErrorKind};
+use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind, StdioServer};
 use serde_json::json;
 
 use super::peer::{Peer, builder, diagnostics, pipe_with, recorded};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn small_lines() -> (Client, Peer, std::sync::Arc<std::sync::Mutex<Vec<mcp_client::ClientEvent>>>) {
+async fn small_lines() -> (Client, Peer, std::sync::Arc<std::sync::Mutex<Vec<ClientEvent>>>) {
     let mut limits = LineLimits::default();
     limits.max_line_bytes = 1000;
     let (connection, mut peer) = pipe_with(1 << 20, limits);
@@ -100,4 +100,84 @@ async fn an_answer_in_invalid_utf8_reaches_its_call_or_fails_it_at_once() {
     }
     assert!(begun.elapsed() < SECOND);
     assert_eq!(diagnostics(&events), ["invalid_message"; 2]);
+}
+
+/// protocol:T-14, seed:B29: whoever listens learns why, and so does whoever asks later.
+#[tokio::test]
+async fn the_reason_of_a_close_is_in_its_event_and_stays() {
+    let reason_of = async |end: &str| {
+        let script = format!(
+            r#"read line
+            echo '{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-06-18","capabilities":{{}}}}}}'
+            read line; read line; {end}"#
+        );
+        let (builder, events) = recorded(builder());
+        let client = builder.connect(StdioServer::new("sh").args(["-c", &script])).await.unwrap();
+        assert!(client.close_reason().is_none());
+        let mut listener = client.events();
+        assert!(client.ping().await.is_err());
+        client.close().await;
+        let Some(ClientEvent::Closed { reason, .. }) = listener.next().await else { panic!("no end") };
+        assert!(matches!(events.lock().unwrap().last(), Some(ClientEvent::Closed { .. })));
+        assert_eq!(client.close_reason().unwrap().to_string(), reason.to_string());
+        reason
+    };
+    let reason = reason_of("echo gone >&2; exit 9").await;
+    assert!(matches!(reason, CloseReason::Transport(_)), "{reason:?}");
+    assert_eq!((reason.exit().unwrap().code(), reason.stderr_tail()), (Some(9), Some("gone\n")));
+    assert!(reason.to_string().contains("exit code 9"), "{reason}");
+    let reason = reason_of("kill -KILL $$").await;
+    assert_eq!(reason.exit().unwrap().signal(), Some(9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_of_our_own_and_one_of_the_peer_are_told_apart() {
+    let (client, _peer, events) = small_lines().await;
+    client.close().await;
+    assert!(matches!(client.close_reason(), Some(CloseReason::Application)));
+    let (client, peer, theirs) = small_lines().await;
+    let mut listener = client.events();
+    drop(peer);
+    assert!(matches!(listener.next().await, Some(ClientEvent::Closed { .. })));
+    client.close().await;
+    let Some(CloseReason::Transport(error)) = client.close_reason() else {
+        panic!("the first reason counts")
+    };
+    assert_eq!(error.kind(), mcp_client::transport::ErrorKind::Closed);
+    for events in [events, theirs] {
+        let closed = |event: &&ClientEvent| matches!(event, ClientEvent::Closed { .. });
+        assert_eq!(events.lock().unwrap().iter().filter(closed).count(), 1);
+    }
+}
+
+/// protocol:C-05, protocol:G-03: what waited for room has not left, so nothing is said of it and its outcome is known.
+#[tokio::test(start_paused = true)]
+async fn a_call_given_up_while_it_waits_for_room_has_not_left() {
+    let mut limits = LineLimits::default();
+    limits.max_queued_bytes = 2000;
+    let (connection, mut peer) = pipe_with(512, limits);
+    let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(json!({ "tools": {} })));
+    let client = client.unwrap();
+    // Fills the pipe and the queue.
+    let large = json!({ "text": "x".repeat(4000) });
+    let first = tokio::spawn(client.call_tool("first", large).timeout(60 * SECOND).into_future());
+    tokio::task::yield_now().await;
+    let waiting = client.call_tool("waiting", json!({})).timeout(2 * SECOND).await;
+    let error = waiting.unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Timeout, false));
+    let dropped = tokio::time::timeout(SECOND, client.call_tool("dropped", json!({})).into_future()).await;
+    assert!(dropped.is_err());
+    // One that gets room in the end is sent like any other, and may have been carried out.
+    let patient = tokio::spawn(client.call_tool("patient", json!({})).timeout(20 * SECOND).into_future());
+    tokio::time::sleep(SECOND).await;
+    let request = peer.expect("tools/call").await;
+    assert_eq!(request["params"]["name"], "first");
+    peer.answer(&request, json!({ "content": [] })).await;
+    let request = peer.expect("tools/call").await;
+    assert_eq!(request["params"]["name"], "patient");
+    first.await.unwrap().unwrap();
+    let error = patient.await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Timeout, true));
+    let cancelled = peer.expect("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
 }

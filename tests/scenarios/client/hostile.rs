@@ -195,7 +195,7 @@ async fn events_end_behind_the_end_of_the_connection() {
     peer.send(log(1)).await;
     drop(peer);
     assert!(matches!(events.next().await, Some(ClientEvent::Log(_))));
-    assert!(matches!(events.next().await, Some(ClientEvent::Closed)));
+    assert!(matches!(events.next().await, Some(ClientEvent::Closed { .. })));
     assert!(events.next().await.is_none());
     assert!(client.events().next().await.is_none());
 }

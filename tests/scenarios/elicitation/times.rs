@@ -114,7 +114,10 @@ async fn the_end_of_a_connection_ends_its_questions_and_no_others() {
     assert!(begun.elapsed() < 20 * SECOND, "nothing waited for its time");
     assert_eq!(desk.open_questions().len(), 1);
     let last = events.lock().unwrap().last().cloned();
-    assert!(matches!(last, Some(ClientEvent::Closed)), "what ends is told before the end of the connection");
+    assert!(
+        matches!(last, Some(ClientEvent::Closed { .. })),
+        "what ends is told before the end of the connection"
+    );
     assert_eq!(told(&events).last().unwrap(), "ended ConnectionLost");
 
     let (_again, mut newer) = connected(builder().desk(&desk, "srv")).await;

@@ -3,7 +3,10 @@
 //! Two transports have this shape: one message a line over any byte stream, and the HTTP+SSE transport of 2024-11-05,
 //! where messages are posted and everything comes back on one event stream.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 
 use bytes::Bytes;
 use mcp_proto::{Origin, Transmit, TransmitKind};
@@ -45,6 +48,30 @@ impl Sender {
             Self::Sse(sender) => sender.send(message).await,
         }
     }
+
+    /// Sends the request of a call that is still open. A request that waits for room in the queue has not left, so that
+    /// its call, given up by then, is not one whose outcome is unknown.
+    async fn send_request(&self, call: &OpenCall, message: Bytes) -> Result<(), mcp_transport::Error> {
+        let sender = match self {
+            Self::Line(sender) => sender,
+            Self::Sse(sender) if call.dispatched() => return sender.send(message).await,
+            Self::Sse(_) => return Ok(()),
+        };
+        let mut sending = pin!(sender.send(message));
+        poll_fn(|context| {
+            let was_queued = sending.is_queued();
+            // Said before it happens: the answer may be there as soon as the request has left.
+            if !was_queued && !call.dispatched() {
+                return Poll::Ready(Ok(()));
+            }
+            let sent = sending.as_mut().poll(context);
+            if !was_queued && sent.is_pending() && !sending.is_queued() {
+                call.held_back();
+            }
+            sent
+        })
+        .await
+    }
 }
 
 impl Receiver {
@@ -66,12 +93,9 @@ impl ChannelLink {
 
     /// Writes the request of a call. A pipe that is full holds up this call alone, until its deadline.
     pub(crate) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
-        if !call.dispatched() {
-            return Ok(());
-        }
         tokio::select! {
             biased;
-            sent = self.sender.send(transmit.message) => match sent {
+            sent = self.sender.send_request(call, transmit.message) => match sent {
                 Ok(()) => Ok(()),
                 Err(error) => call.failed(error),
             },
@@ -123,7 +147,7 @@ struct EndsWithReader(Weak<Driver>);
 impl Drop for EndsWithReader {
     fn drop(&mut self) {
         if let Some(driver) = self.0.upgrade() {
-            driver.end();
+            driver.give_up();
         }
     }
 }

@@ -33,6 +33,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -105,6 +106,12 @@ struct State {
     handlers: HashMap<ServerRequestId, AbortHandle>,
     /// Why the transport ended, once it did.
     ended: Option<mcp_transport::Error>,
+    /// The handshake was completed.
+    was_ready: bool,
+    /// This side wanted the end.
+    given_up: bool,
+    /// Why the connection ended, once it did.
+    close_reason: Option<CloseReason>,
 }
 
 /// What is left to do after the lock is released.
@@ -136,7 +143,15 @@ impl Driver {
         listeners: Listeners,
         seat: Seat,
     ) -> Arc<Self> {
-        let state = State { core, slots: HashMap::new(), handlers: HashMap::new(), ended: None };
+        let state = State {
+            core,
+            slots: HashMap::new(),
+            handlers: HashMap::new(),
+            ended: None,
+            was_ready: false,
+            given_up: false,
+            close_reason: None,
+        };
         let runtime = Handle::current();
         Arc::new_cyclic(|driver| Self {
             state: Mutex::new(state),
@@ -304,16 +319,18 @@ impl Driver {
         self.end();
     }
 
-    /// Ends the core, whoever wanted it.
-    pub(crate) fn end(self: &Arc<Self>) {
-        let was_open = self.with(|core, _| {
-            let was_open = !core.is_closed();
-            core.handle_closed();
-            was_open
-        });
-        if was_open {
-            self.emit(ClientEvent::Closed);
-        }
+    /// Ends the core because this side wants it.
+    pub(crate) fn give_up(self: &Arc<Self>) {
+        self.lock().given_up = true;
+        self.end();
+    }
+
+    fn end(self: &Arc<Self>) {
+        self.with(|core, _| core.handle_closed());
+    }
+
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.lock().close_reason.clone()
     }
 
     /// Makes one request and waits for its outcome. Dropping the future cancels the call, on the wire too.
@@ -474,7 +491,22 @@ impl State {
         while let Some(event) = self.core.poll_event() {
             self.sort(event, outbox);
         }
+        while let Some(call) = self.core.poll_rescheduled() {
+            outbox.wakers.extend(self.slots.get_mut(&call).and_then(Slot::rescheduled));
+        }
         outbox.closed = self.core.is_closed();
+        if self.core.is_closed() && self.close_reason.is_none() {
+            let reason = match &self.ended {
+                Some(error) => CloseReason::Transport(error.clone()),
+                None if self.given_up => CloseReason::Application,
+                // Only a lost session makes the core close by itself once it is ready.
+                None => CloseReason::SessionLost,
+            };
+            self.close_reason = Some(reason.clone());
+            if self.was_ready {
+                outbox.events.push(ClientEvent::Closed { reason });
+            }
+        }
     }
 
     fn sort(&mut self, event: Event, outbox: &mut Outbox) {
@@ -530,7 +562,8 @@ impl State {
                 outbox.events.push(ClientEvent::SessionRenewed);
             }
             Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
-            // `Ready` is what the handshake returns; kinds that a newer core may add have no listener here yet.
+            Event::Ready => self.was_ready = true,
+            // Kinds that a newer core may add have no listener here yet.
             _ => {}
         }
     }

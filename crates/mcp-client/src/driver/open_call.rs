@@ -114,6 +114,11 @@ impl OpenCall {
         self.driver.lock().core.handle_dispatched(self.id)
     }
 
+    /// None of the request has left, and it waits for room.
+    pub(super) fn held_back(&self) {
+        self.driver.lock().core.handle_held_back(self.id);
+    }
+
     /// The transport failed this call alone. If the core knows its outcome already, that one stands.
     pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
         let failed = self.driver.with(|core, _| {

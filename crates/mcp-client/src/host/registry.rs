@@ -181,7 +181,7 @@ impl Registry {
 
     /// Passes on what a connection tells, while it is the one of its server.
     fn forward(&self, name: &Arc<str>, generation: Generation, event: &ClientEvent) {
-        if matches!(event, ClientEvent::Closed) {
+        if matches!(event, ClientEvent::Closed { .. }) {
             return self.lost(name, generation);
         }
         // An event may be large; it is copied for listeners alone.

@@ -115,6 +115,12 @@ impl Sending<'_> {
         }
     }
 
+    /// Whether the message is in the queue, so that it goes out in its place even if this future is dropped. Before, it waits
+    /// for room, and dropping the future takes it back.
+    pub fn is_queued(&self) -> bool {
+        matches!(self.step, Step::Waiting(_) | Step::Done(Some(_)))
+    }
+
     fn check(&self) -> Result<(), Error> {
         let message = self.message.as_deref().unwrap_or_default();
         if message.is_empty() {
