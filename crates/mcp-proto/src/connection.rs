@@ -46,8 +46,6 @@ pub struct Connection {
     pub(crate) calls: CallMap<CallState>,
     pub(crate) wire: InFlight<CallId>,
     pub(crate) timers: BTreeSet<(Instant, Timer)>,
-    /// Calls that go on by themselves sooner than was known; open ones only.
-    pub(crate) rescheduled: BTreeSet<CallId>,
     pub(crate) server_requests: ServerRequests,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
@@ -76,7 +74,6 @@ impl Connection {
             calls: CallMap::default(),
             wire: InFlight::with_capacity(config.limits.max_calls.saturating_add(1)),
             timers: BTreeSet::new(),
-            rescheduled: BTreeSet::new(),
             server_requests: ServerRequests::new(&config.limits),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -450,7 +447,6 @@ impl Connection {
     /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
         let state = self.calls.remove(&call)?;
-        self.rescheduled.remove(&call);
         self.disarm(state.deadline, Timer::Call(call));
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);

@@ -39,12 +39,6 @@ impl Connection {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// A call whose [`call_deadline`](Self::call_deadline) may have come nearer, for drivers in which each call waits for its
-    /// own: wake it to look again. Others need not ask.
-    pub fn poll_rescheduled(&mut self) -> Option<CallId> {
-        self.rescheduled.pop_first()
-    }
-
     /// When this call ends or goes on by itself, for drivers in which each call waits for its own deadline.
     pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
         let state = self.calls.get(&call)?;
@@ -65,9 +59,6 @@ impl Connection {
     pub(crate) fn arm(&mut self, at: Option<Instant>, timer: Timer) {
         if let Some(at) = at {
             self.timers.insert((at, timer));
-            if let Timer::Pace(call) | Timer::Poll(call) = timer {
-                self.rescheduled.insert(call);
-            }
         }
     }
 

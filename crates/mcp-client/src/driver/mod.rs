@@ -491,9 +491,6 @@ impl State {
         while let Some(event) = self.core.poll_event() {
             self.sort(event, outbox);
         }
-        while let Some(call) = self.core.poll_rescheduled() {
-            outbox.wakers.extend(self.slots.get_mut(&call).and_then(Slot::rescheduled));
-        }
         outbox.closed = self.core.is_closed();
         if self.core.is_closed() && self.close_reason.is_none() {
             let reason = match &self.ended {

@@ -96,11 +96,6 @@ impl Slot {
         self.waker.take()
     }
 
-    /// Lets the task of the call look again at how long it may wait.
-    pub(crate) fn rescheduled(&mut self) -> Option<Waker> {
-        self.waker.take()
-    }
-
     /// The next step: what came before the end is seen before the end, and a call that is over sends nothing more.
     pub(crate) fn next(&mut self) -> Option<Step> {
         if let Some(progress) = self.pop_progress() {
