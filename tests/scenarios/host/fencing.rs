@@ -94,7 +94,7 @@ async fn the_listener_of_the_application_is_kept() {
     tokio::time::sleep(SECOND).await;
     host.disconnect("srv").await.unwrap();
     let kinds: Vec<String> = recorded.lock().unwrap().iter().map(|event| format!("{event:?}")).collect();
-    assert_eq!(kinds, ["ListChanged(Tools)", "Closed"]);
+    assert_eq!(kinds, ["ListChanged(Tools)", "Closed { reason: Application }"]);
 }
 
 #[tokio::test(start_paused = true)]
