@@ -332,6 +332,7 @@ fn deep_nesting_is_read_without_recursion() {
 fn naive(text: &str) -> Result<String, Fault> {
     let chars: Vec<char> = text.chars().collect();
     let (mut out, mut at) = (String::new(), 0);
+    let mut unset = None;
     while at < chars.len() {
         if chars[at] != '$' || chars.get(at + 1) != Some(&'{') {
             out.push(chars[at]);
@@ -349,11 +350,12 @@ fn naive(text: &str) -> Result<String, Fault> {
         } else if inside.len() > name.len() {
             out.push_str(&inside[name.len() + 2..]);
         } else {
-            return Err(Fault::Unset(name));
+            // Told only of a text that is whole.
+            unset.get_or_insert(name);
         }
         at = end + 1;
     }
-    Ok(out)
+    unset.map_or(Ok(out), |name| Err(Fault::Unset(name)))
 }
 
 proptest! {
