@@ -24,7 +24,7 @@ pub struct DiscoverResult {
     #[serde(default, deserialize_with = "lenient::null_is_empty")]
     pub capabilities: ServerCapabilities,
     /// How to use the server, for the model's prompt. Text of the peer: untrusted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// How long the answer stays fresh, in milliseconds; negative counts as 0.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn odd_members_do_not_fail_discovery() {
         let json = r#"{"supportedVersions":["9999-01-01","2025-11-25","2026-07-28",7],"capabilities":{"tools":true},
-            "ttlMs":-5,"cacheScope":"galaxy","serverInfo":{"name":5},"new":[],
+            "ttlMs":-5,"cacheScope":"galaxy","instructions":7,"serverInfo":{"name":5},"new":[],
             "_meta":{"io.modelcontextprotocol/serverInfo":{"version":"1"}}}"#;
         let result: DiscoverResult = serde_json::from_str(json).unwrap();
         assert_eq!(result.newest_supported(ProtocolVersion::is_modern), Some(ProtocolVersion::V2026_07_28));
@@ -75,5 +75,6 @@ mod tests {
         assert_eq!(result.ttl_ms, Some(0));
         assert!(!CacheScope::is_shared(result.cache_scope.as_ref()));
         assert!(result.server_info().is_none());
+        assert!(result.instructions.is_none());
     }
 }

@@ -59,7 +59,7 @@ pub struct InitializeResult {
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub server_info: Option<Implementation>,
     /// How to use the server, for the model's prompt. Text of the peer: untrusted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
