@@ -183,6 +183,44 @@ async fn a_question_in_the_middle_of_a_call_reaches_the_handler() {
     result.unwrap();
 }
 
+/// protocol:M-01: each round waits its moment, and not for the deadline that the call had before.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_only_has_to_be_made_again_is_made_again_soon() {
+    let (client, mut peer) = modern(auto()).await;
+    let begun = tokio::time::Instant::now();
+    let (result, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+        let mut call = peer.expect("tools/call").await;
+        for round in 0..5 {
+            let wanted = json!({ "resultType": "input_required", "requestState": round.to_string() });
+            peer.answer(&call, wanted).await;
+            call = peer.expect("tools/call").await;
+        }
+        peer.answer(&call, json!({ "resultType": "complete", "content": [] })).await;
+    });
+    result.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+/// protocol:S-07: whoever asks for a subscription hears at once that there is none.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_never_stood_is_not_asked_for_again() {
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    let (client, mut peer) = modern(auto()).await;
+    let (outcome, ()) = tokio::join!(client.subscription(wanted.clone()), async {
+        let listen = peer.expect("subscriptions/listen").await;
+        peer.answer(&listen, json!({})).await;
+    });
+    assert_eq!(outcome.map(drop).unwrap_err().kind(), ErrorKind::PeerMisbehaved);
+    let begun = tokio::time::Instant::now();
+    let (outcome, ()) = tokio::join!(client.subscription(wanted), async {
+        peer.expect("subscriptions/listen").await;
+        peer.expect("notifications/cancelled").await;
+    });
+    assert_eq!(outcome.map(drop).unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(begun.elapsed(), Duration::from_secs(60));
+}
+
 /// protocol:S-01, protocol:S-06, protocol:S-07
 #[tokio::test(start_paused = true)]
 async fn a_subscription_brings_changes_of_either_era_and_ends_when_dropped() {

@@ -519,9 +519,8 @@ impl State {
                 }
             }
             Event::Subscribed { call, granted } => {
-                if let Some(slot) = self.slots.get_mut(&call) {
-                    slot.grant(granted);
-                }
+                let restored = self.slots.get_mut(&call).is_some_and(|slot| slot.grant(granted));
+                outbox.events.extend(restored.then_some(ClientEvent::SubscriptionRestored));
             }
             Event::CallDeadlineMoved { call } | Event::CallPaused { call } => {
                 if let Some(slot) = self.slots.get_mut(&call) {

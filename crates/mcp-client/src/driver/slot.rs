@@ -25,6 +25,8 @@ pub(crate) struct Slot {
     progress_bytes: usize,
     /// Told what the server grants to a subscription.
     granted: Option<oneshot::Sender<SubscriptionFilter>>,
+    /// It is a subscription that stood before.
+    again: bool,
     /// Told of the task that the call became.
     task: Option<watch::Sender<Option<TaskNews>>>,
     outcome: Option<Result<RawJson, CallError>>,
@@ -44,15 +46,14 @@ pub(crate) enum Step {
 
 impl Slot {
     /// The slot of a subscription.
-    pub(crate) fn of_subscription(granted: oneshot::Sender<SubscriptionFilter>) -> Self {
-        Self { granted: Some(granted), ..Self::default() }
+    pub(crate) fn of_subscription(granted: oneshot::Sender<SubscriptionFilter>, again: bool) -> Self {
+        Self { granted: Some(granted), again, ..Self::default() }
     }
 
-    pub(crate) fn grant(&mut self, filter: SubscriptionFilter) {
-        if let Some(granted) = self.granted.take() {
-            // Nobody waits any more where the subscription was dropped meanwhile.
-            let _ = granted.send(filter);
-        }
+    /// Tells what is granted. Whether a subscription that stood before stands again.
+    pub(crate) fn grant(&mut self, filter: SubscriptionFilter) -> bool {
+        // Nobody waits any more where the subscription was dropped meanwhile.
+        self.granted.take().is_some_and(|granted| granted.send(filter).is_ok() && self.again)
     }
 
     /// The slot of a call that may become a task.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_model::SubscriptionFilter;
-use mcp_proto::CallOptions;
+use mcp_proto::{CallError, CallOptions};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -12,7 +12,6 @@ use tokio::task::AbortHandle;
 use super::slot::Slot;
 use super::{Driver, OpenCall, now};
 use crate::error::{Error, ErrorKind};
-use crate::event::ClientEvent;
 
 /// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -43,24 +42,21 @@ impl Driver {
         wanted: SubscriptionFilter,
         options: CallOptions,
     ) -> Result<Standing, Error> {
-        let (end, mut ended) = oneshot::channel();
-        let (call, mut granted) = self.listen_for(&wanted, &options)?;
+        let (end, ended) = oneshot::channel();
+        let (stand, stands) = oneshot::channel();
+        let first = self.listen_for(&wanted, &options, false)?;
         let runtime = self.runtime.clone();
         let keeper = Keeper { driver: self, wanted, options };
         // The task owns the call: aborting it ends the subscription.
-        let task = runtime.spawn(async move { drop(end.send(keeper.keep(call).await)) }).abort_handle();
+        let task =
+            runtime.spawn(async move { drop(end.send(keeper.keep(first, stand).await)) }).abort_handle();
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
-        let granted = tokio::select! {
-            biased;
-            granted = &mut granted => granted.ok(),
-            outcome = &mut ended => return Err(early(outcome)),
-        };
-        match granted {
-            Some(granted) => {
+        match stands.await {
+            Ok(granted) => {
                 unless_granted.0 = None;
                 Ok(Standing { granted, ended, task })
             }
-            None => Err(early(ended.await)),
+            Err(_) => Err(early(ended.await)),
         }
     }
 
@@ -68,19 +64,34 @@ impl Driver {
         self: &Arc<Self>,
         wanted: &SubscriptionFilter,
         options: &CallOptions,
-    ) -> Result<(OpenCall, oneshot::Receiver<SubscriptionFilter>), Error> {
+        again: bool,
+    ) -> Result<Asked, Error> {
         let (grant, granted) = oneshot::channel();
         let call =
-            self.open_in(Slot::of_subscription(grant), |core, now| core.listen(now, wanted, options))?;
+            self.open_in(Slot::of_subscription(grant, again), |core, now| core.listen(now, wanted, options))?;
         Ok((call, granted))
     }
 }
+
+/// A subscription that was asked for, and what tells what is granted.
+type Asked = (OpenCall, oneshot::Receiver<SubscriptionFilter>);
 
 /// The error of a subscription that ended before it stood.
 fn early(outcome: Result<Result<(), Error>, oneshot::error::RecvError>) -> Error {
     match outcome {
         Ok(Err(error)) => error,
-        _ => Error::call(mcp_proto::CallError::Cancelled { dispatched: true }),
+        Ok(Ok(())) => Error::call(CallError::InvalidResult {
+            reason: "the server ended the subscription before it granted anything".to_owned(),
+        }),
+        Err(_) => Error::call(CallError::Cancelled { dispatched: true }),
+    }
+}
+
+/// Tells the first grant to whom it waits for.
+fn stands(stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
+    if let Some(stand) = stand.take() {
+        // Nobody is there any more: then this task is about to be aborted.
+        let _ = stand.send(granted);
     }
 }
 
@@ -102,33 +113,39 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Drives a subscription to its end, over lost streams. `Ok`: the server ended it on purpose.
-    async fn keep(self, call: OpenCall) -> Result<(), Error> {
-        let Err(mut error) = self.driver.drive(call, None).await else { return Ok(()) };
+    /// Drives a subscription to its end, over lost streams. `Ok`: the server ended it on purpose. `stand` is told what was
+    /// granted at first; one that never stood is not asked for again, because its caller waits.
+    async fn keep(self, first: Asked, stand: oneshot::Sender<SubscriptionFilter>) -> Result<(), Error> {
+        let mut stand = Some(stand);
         let mut schedule = Schedule::new();
-        while self.may_come_back(&error)
-            && let Some(wait) = schedule.next_wait()
-        {
-            tokio::time::sleep(wait).await;
-            let (call, mut granted) = self.driver.listen_for(&self.wanted, &self.options)?;
+        let (mut call, mut granted) = first;
+        loop {
             let mut driving = std::pin::pin!(self.driver.drive(call, None));
             let outcome = tokio::select! {
                 biased;
-                Ok(_) = &mut granted => {
-                    self.driver.emit(ClientEvent::SubscriptionRestored);
+                Ok(granted) = &mut granted => {
+                    stands(&mut stand, granted);
                     let granted_at = now();
                     let outcome = driving.await;
                     schedule.stood(now().saturating_duration_since(granted_at));
                     outcome
                 }
-                outcome = &mut driving => outcome,
+                outcome = &mut driving => {
+                    // Grant and end may come in one piece.
+                    if let Ok(granted) = granted.try_recv() {
+                        stands(&mut stand, granted);
+                    }
+                    outcome
+                }
             };
-            match outcome {
-                Ok(_) => return Ok(()),
-                Err(again) => error = again,
+            let Err(error) = outcome else { return Ok(()) };
+            if stand.is_some() || !self.may_come_back(&error) {
+                return Err(error);
             }
+            let Some(wait) = schedule.next_wait() else { return Err(error) };
+            tokio::time::sleep(wait).await;
+            (call, granted) = self.driver.listen_for(&self.wanted, &self.options, true)?;
         }
-        Err(error)
     }
 
     /// Whether the stream was lost and not the connection.
