@@ -15,12 +15,16 @@ pub(crate) enum On {
     /// The call that the behaviour is aimed at.
     Call,
     Delete,
+    Discover,
     Get,
     Initialize,
     Initialized,
     List,
+    Listen,
     /// A GET that continues a cut stream.
     Resume,
+    /// The call once more, with what the server asked for.
+    Retry,
 }
 
 impl fmt::Display for On {
@@ -30,11 +34,14 @@ impl fmt::Display for On {
             Self::Cancelled => "cancelled",
             Self::Call => "call",
             Self::Delete => "delete",
+            Self::Discover => "discover",
             Self::Get => "get",
             Self::Initialize => "initialize",
             Self::Initialized => "initialized",
             Self::List => "list",
+            Self::Listen => "listen",
             Self::Resume => "resume",
+            Self::Retry => "retry",
         })
     }
 }
@@ -167,7 +174,7 @@ impl Expect {
     pub(crate) fn confined(on: On, outcome: Outcome) -> Self {
         let all_well = Self::all_well();
         match on {
-            On::Initialize | On::Initialized => Self { connect: outcome, ..all_well },
+            On::Discover | On::Initialize | On::Initialized => Self { connect: outcome, ..all_well },
             _ => Self { aimed: outcome, ..all_well },
         }
     }
@@ -183,13 +190,40 @@ impl Expect {
     }
 }
 
+/// What a subscription that stands tells next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// A change of something.
+    Change,
+    /// That the server ended it.
+    End,
+    /// Nothing, for as long as is waited.
+    Nothing,
+    /// That it was lost and stands again.
+    Restored,
+}
+
+/// What the server speaks, and what the client takes it for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// `initialize`, which the client finds out.
+    Legacy,
+    /// The revision of 2026-07-28, and the client knows.
+    Modern,
+}
+
 /// One row.
 #[derive(Clone, Debug)]
 pub(crate) struct Behaviour {
     pub(crate) name: String,
+    /// The table it stands in: the peer looks for it there alone.
+    pub(crate) table: usize,
     pub(crate) transport: Transport,
-    /// What the visit aims at: `List` for the list of tools, anything else for a call.
+    pub(crate) speaks: Speaks,
+    /// What the visit aims at: `List` for the list of tools, `Listen` for a subscription, anything else for a call.
     pub(crate) aim: On,
+    /// Where it aims at a subscription, and that comes to stand.
+    pub(crate) told: Told,
     pub(crate) rules: Vec<Rule>,
     pub(crate) launch: Launch,
     pub(crate) expect: Expect,
@@ -215,8 +249,11 @@ impl Behaviour {
     pub(crate) fn new(transport: Transport, on: On, name: &str, acts: Vec<Act>, expect: Expect) -> Self {
         Self {
             name: format!("{}/{on}/{name}", transport.as_str()),
+            table: 0,
             transport,
-            aim: if on == On::List { On::List } else { On::Call },
+            speaks: Speaks::Legacy,
+            aim: if matches!(on, On::List | On::Listen) { on } else { On::Call },
+            told: Told::Nothing,
             rules: vec![Rule { on, times: usize::MAX, acts }],
             launch: Launch::Itself,
             expect,
@@ -238,6 +275,18 @@ impl Behaviour {
 
     pub(crate) fn launched(mut self, launch: Launch) -> Self {
         self.launch = launch;
+        self
+    }
+
+    /// The same of a modern server.
+    pub(crate) fn modern(mut self) -> Self {
+        self.name = format!("modern {}", self.name);
+        self.speaks = Speaks::Modern;
+        self
+    }
+
+    pub(crate) fn told(mut self, told: Told) -> Self {
+        self.told = told;
         self
     }
 }

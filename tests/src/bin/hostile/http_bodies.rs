@@ -46,7 +46,7 @@ pub(crate) fn event(data: &[u8]) -> Vec<u8> {
 }
 
 /// A letter as a body, as a stream that ends, and as one that stays open.
-fn carried(on: On, letter: &Letter) -> Vec<Behaviour> {
+pub(crate) fn carried(on: On, letter: &Letter) -> Vec<Behaviour> {
     let stream: Vec<u8> = letter.messages.iter().flat_map(|message| event(message)).collect();
     let expect = |missed| Expect::confined(on, outcome(letter.own, missed));
     let mut all = vec![row(
@@ -93,7 +93,7 @@ pub(crate) fn outcome(effect: Effect, missed: ErrorKind) -> Outcome {
 
 /// What a content type says of a body.
 #[derive(Clone, Copy, PartialEq)]
-enum Type {
+pub(crate) enum Type {
     Events,
     Json,
     Nothing,
@@ -114,7 +114,7 @@ const TYPES: [(&str, &str, Type); 8] = [
 
 /// What a body holds.
 #[derive(Clone, Copy, PartialEq)]
-enum Holds {
+pub(crate) enum Holds {
     Error,
     Nothing,
     Right,
@@ -140,11 +140,15 @@ const STATUSES: [u16; 33] = [
 
 /// Status by content type by body, against the table of the specification.
 fn statuses(on: On) -> Vec<Behaviour> {
+    statuses_by(on, |status, kind, holds| meaning(on, status, kind, holds))
+}
+
+pub(crate) fn statuses_by(on: On, meaning: impl Fn(u16, Type, Holds) -> Outcome) -> Vec<Behaviour> {
     let mut all = Vec::new();
     for status in STATUSES {
         for (type_name, field, kind) in TYPES {
             // How a type is spelled is the same to every request.
-            if on == On::Initialize && !["json", "events", "html", "no type"].contains(&type_name) {
+            if on != On::Call && !["json", "events", "html", "no type"].contains(&type_name) {
                 continue;
             }
             for (body_name, body, holds) in BODIES {
@@ -153,7 +157,7 @@ fn statuses(on: On) -> Vec<Behaviour> {
                 } else {
                     body.as_bytes().to_vec()
                 };
-                let expect = Expect::confined(on, meaning(on, status, kind, holds));
+                let expect = Expect::confined(on, meaning(status, kind, holds));
                 let name = format!("{status} {type_name} with {body_name}");
                 all.push(row(
                     on,
@@ -167,7 +171,7 @@ fn statuses(on: On) -> Vec<Behaviour> {
     all
 }
 
-fn meaning(on: On, status: u16, kind: Type, holds: Holds) -> Outcome {
+pub(crate) fn meaning(on: On, status: u16, kind: Type, holds: Holds) -> Outcome {
     let misbehaved = Outcome::fails(ErrorKind::PeerMisbehaved);
     let refused = match (kind, holds) {
         // A JSON-RPC error is looked for wherever text may be.

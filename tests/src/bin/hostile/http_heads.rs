@@ -30,6 +30,12 @@ pub(crate) fn all() -> Vec<Behaviour> {
     all
 }
 
+/// What any response may be, whatever the server speaks.
+pub(crate) fn of_a_call() -> Vec<Behaviour> {
+    let on = On::Call;
+    [raw(on), sound(on), lengths(on), astray(on), cuts(on), breaks(on)].concat()
+}
+
 fn fails(on: On, kind: ErrorKind) -> Expect {
     Expect::confined(on, Outcome::fails(kind))
 }

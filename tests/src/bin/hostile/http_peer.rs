@@ -10,8 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::behaviour::{Act, Framing, Head, On, Rule};
-use crate::server::{Asked, Calls, holds, meet};
+use crate::behaviour::{Act, Framing, Head, On, Rule, Speaks};
+use crate::http_bodies::{EVENTS, event};
+use crate::server::{Asked, CHANGE, Calls, GRANT, holds, is_aimed, meet};
 
 /// The session id of these servers. No error may show it.
 pub(crate) const SESSION: &str = "canary-5f2b9c";
@@ -27,10 +28,15 @@ struct Shared {
     cancelled: watch::Sender<bool>,
     /// Whether the two calls wait for each other: the fault for the other call, and that one for the fault.
     holds: bool,
+    speaks: Speaks,
+    offences: Offences,
 }
 
+/// What the client sent that a modern server must never get.
+pub(crate) type Offences = Arc<Mutex<Vec<String>>>;
+
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, rules: Vec<Rule>) {
+pub(crate) async fn serve(listener: TcpListener, speaks: Speaks, rules: Vec<Rule>, offences: Offences) {
     let holds = holds(&rules);
     let shared = Arc::new(Shared {
         rules: Mutex::new(rules),
@@ -39,6 +45,8 @@ pub(crate) async fn serve(listener: TcpListener, rules: Vec<Rule>) {
         answered: watch::Sender::new(false),
         cancelled: watch::Sender::new(false),
         holds,
+        speaks,
+        offences,
     });
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
@@ -93,7 +101,7 @@ impl Connection {
     }
 
     async fn follow(&mut self, asked: &Asked, acts: Vec<Act>) -> io::Result<Next> {
-        let aimed = matches!(asked.on, Some(On::Call | On::List));
+        let aimed = asked.on.is_some_and(is_aimed);
         if asked.on == Some(On::Call) {
             self.shared.calls.send_modify(|calls| calls.aimed.clone_from(&asked.id));
         }
@@ -170,6 +178,13 @@ impl Connection {
     }
 
     async fn proper(&mut self, asked: &Asked) -> io::Result<()> {
+        if asked.on == Some(On::Listen) {
+            let calls = self.shared.calls.borrow().clone();
+            let stream = [event(GRANT.as_bytes()), event(CHANGE.as_bytes())].concat();
+            let head = format!("HTTP/1.1 200 OK\r\n{EVENTS}\r\n");
+            self.stream.write_all(head.as_bytes()).await?;
+            return self.stream.write_all(&asked.fill(&stream, &calls)).await;
+        }
         let answer = asked.answer();
         let (status, mut fields) = match asked.on {
             Some(On::Get | On::Resume) => ("405 Method Not Allowed", String::new()),
@@ -230,9 +245,42 @@ impl Connection {
             Some("get") if field("last-event-id").is_some() => On::Resume,
             Some("get") => On::Get,
             Some("delete") => On::Delete,
-            _ => return Ok(Some(Asked::read(&body))),
+            _ => {
+                let asked = Asked::read(self.shared.speaks, &body);
+                self.judge(asked.on, &head);
+                return Ok(Some(asked));
+            }
         };
+        self.judge(Some(on), &head);
         Ok(Some(Asked::bare(on)))
+    }
+
+    /// Notes what has no place in the modern era, which has no sessions, and whose messages say in their heads what they are.
+    fn judge(&self, on: Option<On>, head: &str) {
+        if self.shared.speaks == Speaks::Legacy {
+            return;
+        }
+        let has = |field: &str| head.lines().any(|line| line.starts_with(field));
+        let mut found = Vec::new();
+        if let Some(
+            on @ (On::Answer
+            | On::Cancelled
+            | On::Delete
+            | On::Get
+            | On::Initialize
+            | On::Initialized
+            | On::Resume),
+        ) = on
+        {
+            found.push(on.to_string());
+        }
+        found.extend(
+            ["mcp-session-id:", "last-event-id:"].into_iter().filter(|field| has(field)).map(String::from),
+        );
+        if !has("mcp-protocol-version: 2026-07-28") || !has("mcp-method: ") {
+            found.push("a message without its version and method in the head".to_owned());
+        }
+        self.shared.offences.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
     }
 
     async fn read_more(&mut self) -> io::Result<bool> {

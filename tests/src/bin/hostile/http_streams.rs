@@ -26,12 +26,17 @@ pub(crate) fn all() -> Vec<Behaviour> {
     all
 }
 
+/// What any stream may be, whatever the server speaks.
+pub(crate) fn of_a_call() -> Vec<Behaviour> {
+    written(On::Call)
+}
+
 fn fails(on: On, kind: ErrorKind) -> Expect {
     Expect::confined(on, Outcome::fails(kind))
 }
 
 /// A stream that stays open.
-fn open(text: impl AsRef<[u8]>) -> Act {
+pub(crate) fn open(text: impl AsRef<[u8]>) -> Act {
     let head = format!("HTTP/1.1 200 OK\r\n{EVENTS}\r\n");
     Act::Bytes([head.as_bytes(), text.as_ref()].concat())
 }

@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::behaviour::{Act, On, Rule};
+use crate::behaviour::{Act, On, Rule, Speaks};
 
 /// The name of the tool that the behaviour is aimed at, and of the one that is called at the same time.
 pub(crate) const AIMED: &str = "aimed";
 pub(crate) const OTHER: &str = "other";
+
+/// What a modern server says on a subscription: that it stands, and what it is for.
+pub(crate) const GRANT: &str = r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}"#;
+pub(crate) const CHANGE: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}"#;
 
 /// A message of the client.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +35,7 @@ pub(crate) struct Calls {
 }
 
 impl Asked {
-    pub(crate) fn read(text: &[u8]) -> Self {
+    pub(crate) fn read(speaks: Speaks, text: &[u8]) -> Self {
         let Ok(message) = serde_json::from_slice::<Value>(text) else { return Self::default() };
         let text = |value: Option<&Value>| value.map(Value::to_string).unwrap_or_default();
         let params = message.get("params");
@@ -39,13 +43,26 @@ impl Asked {
         let tool = params.and_then(|params| params.get("name")).and_then(Value::as_str);
         let (on, result) = match (method, tool) {
             (None, _) => (Some(On::Answer), Value::Null),
+            (Some("server/discover"), _) if speaks == Speaks::Modern => {
+                (Some(On::Discover), discover_result())
+            }
+            (Some("server/discover"), _) => (Some(On::Discover), json!({})),
+            (Some("subscriptions/listen"), _) => (Some(On::Listen), Value::Null),
             (Some("initialize"), _) => (Some(On::Initialize), initialize_result()),
             (Some("notifications/initialized"), _) => (Some(On::Initialized), Value::Null),
             (Some("notifications/cancelled"), _) => (Some(On::Cancelled), Value::Null),
             (Some("tools/list"), _) => (Some(On::List), list_result()),
+            (Some("tools/call"), Some(AIMED)) if is_retry(params) => (Some(On::Retry), call_result()),
             (Some("tools/call"), Some(AIMED)) => (Some(On::Call), call_result()),
             (Some("tools/call"), _) => (None, call_result()),
             (Some(_), _) => (None, json!({})),
+        };
+        let result = match (speaks, result) {
+            (Speaks::Modern, Value::Object(mut members)) => {
+                members.entry("resultType").or_insert_with(|| "complete".into());
+                Value::Object(members)
+            }
+            (_, result) => result,
         };
         Self {
             on,
@@ -64,7 +81,7 @@ impl Asked {
 
     /// The right answer; empty where none is due.
     pub(crate) fn answer(&self) -> String {
-        if self.id.is_empty() || self.is_response {
+        if self.id.is_empty() || self.is_response || self.on == Some(On::Listen) {
             return String::new();
         }
         format!(r#"{{"jsonrpc":"2.0","id":{},"result":{}}}"#, self.id, self.result)
@@ -95,6 +112,20 @@ impl Asked {
     }
 }
 
+fn is_retry(params: Option<&Value>) -> bool {
+    let has = |name| params.is_some_and(|params| params.get(name).is_some());
+    has("requestState") || has("inputResponses")
+}
+
+fn discover_result() -> Value {
+    json!({
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": { "tools": { "listChanged": true }, "resources": { "subscribe": true }, "logging": {} },
+        "ttlMs": 0,
+        "cacheScope": "private",
+    })
+}
+
 fn initialize_result() -> Value {
     json!({
         "protocolVersion": "2025-11-25",
@@ -113,7 +144,12 @@ fn call_result() -> Value {
 
 /// Whether the answer to the other call is held back until the fault has happened.
 pub(crate) fn holds(rules: &[Rule]) -> bool {
-    rules.iter().any(|rule| matches!(rule.on, On::Call | On::List))
+    rules.iter().any(|rule| is_aimed(rule.on))
+}
+
+/// Whether the other call waits for what happens to this message.
+pub(crate) const fn is_aimed(on: On) -> bool {
+    matches!(on, On::Call | On::List | On::Listen)
 }
 
 /// The acts of the first rule for this message that still counts, and whether there was one.

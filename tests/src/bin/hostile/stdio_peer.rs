@@ -4,8 +4,8 @@ use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
 use std::thread;
 
-use crate::behaviour::{Act, Behaviour, On};
-use crate::server::{Asked, Calls, holds, meet};
+use crate::behaviour::{Act, Behaviour, On, Speaks};
+use crate::server::{Asked, CHANGE, Calls, GRANT, holds, meet};
 
 /// What becomes of the process after an act.
 enum Next {
@@ -19,6 +19,7 @@ struct Peer {
     /// The call whose answer is held back.
     other: Option<Asked>,
     calls: Calls,
+    speaks: Speaks,
 }
 
 pub(crate) fn run(behaviour: Behaviour) -> ExitCode {
@@ -28,6 +29,7 @@ pub(crate) fn run(behaviour: Behaviour) -> ExitCode {
         out: io::stdout().lock(),
         other: None,
         calls: Calls::default(),
+        speaks: behaviour.speaks,
     };
     // A client that is gone is no fault of ours.
     peer.serve(&mut rules).unwrap_or(ExitCode::SUCCESS)
@@ -37,7 +39,7 @@ impl Peer {
     fn serve(&mut self, rules: &mut [crate::behaviour::Rule]) -> io::Result<ExitCode> {
         let holds = holds(rules);
         while let Some(line) = self.input.next() {
-            let asked = Asked::read(line?.as_bytes());
+            let asked = Asked::read(self.speaks, line?.as_bytes());
             if asked.on == Some(On::Call) {
                 self.calls.aimed.clone_from(&asked.id);
             }
@@ -52,7 +54,7 @@ impl Peer {
                 self.calls.other.clone_from(&asked.id);
                 self.other = Some(asked);
             } else {
-                self.line(&asked.answer())?;
+                self.proper(&asked)?;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -76,11 +78,11 @@ impl Peer {
             Act::Exit(code) => return Ok(Next::Leave(ExitCode::from(code))),
             Act::Flood(piece, bytes) => repeat(&mut self.out, &asked.fill(&piece, &calls), bytes)?,
             Act::Stderr(piece, bytes) => repeat(&mut io::stderr().lock(), &piece, bytes)?,
-            Act::Proper => self.line(&asked.answer())?,
+            Act::Proper => self.proper(asked)?,
             Act::Release => self.release()?,
             Act::UntilCancelled => {
                 for line in self.input.by_ref() {
-                    if Asked::read(line?.as_bytes()).on == Some(On::Cancelled) {
+                    if Asked::read(self.speaks, line?.as_bytes()).on == Some(On::Cancelled) {
                         break;
                     }
                 }
@@ -89,6 +91,14 @@ impl Peer {
             Act::Hold | Act::Http(..) | Act::Reset | Act::UntilAnswered => {}
         }
         Ok(Next::Continue)
+    }
+
+    fn proper(&mut self, asked: &Asked) -> io::Result<()> {
+        if asked.on == Some(On::Listen) {
+            let calls = self.calls.clone();
+            return self.write(&asked.fill(format!("{GRANT}\n{CHANGE}\n").as_bytes(), &calls));
+        }
+        self.line(&asked.answer())
     }
 
     fn release(&mut self) -> io::Result<()> {

@@ -2,21 +2,23 @@
 
 use std::fmt::Debug;
 use std::future::{Future, IntoFuture};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
 use mcp_client::transport::http::{HttpLimits, HttpTimeouts};
 use mcp_client::transport::stdio::{CloseWaits, LineLimits};
 use mcp_client::{
-    Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, Error, ErrorKind, HttpServer,
-    StdioServer,
+    Change, Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, Error, ErrorKind, HttpServer,
+    Mode, StdioServer,
 };
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::behaviour::{Behaviour, Expect, Launch, On, Outcome, Transport};
-use crate::http_peer::{self, SESSION};
+use crate::behaviour::{Behaviour, Expect, Launch, On, Outcome, Speaks, Told, Transport};
+use crate::http_peer::{self, Offences, SESSION};
 use crate::server::{AIMED, OTHER};
 
 /// The deadline of whatever must end in time out.
@@ -54,8 +56,13 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
     let expect = &behaviour.expect;
     let builder = Client::builder("hostile", "1")
         .initialize_timeout(limit(&expect.connect))
-        .request_timeout(LONG)
+        // Of a subscription: every call has its own.
+        .request_timeout(limit(&expect.aimed))
         .server_request_timeout(SHORT)
+        .mode(match behaviour.speaks {
+            Speaks::Legacy => Mode::Auto,
+            Speaks::Modern => Mode::Pinned(ProtocolVersion::LATEST),
+        })
         .on_elicitation(accept);
     let Some(connected) = findings.step("connect", builder.connect(server.endpoint)).await else {
         return findings;
@@ -71,7 +78,7 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         }
     };
 
-    let other = client.call_tool(OTHER, json!({})).into_future();
+    let other = client.call_tool(OTHER, json!({})).timeout(LONG).into_future();
     let other = async { timeout(LONG + GRACE, other).await };
     let deadline = limit(&expect.aimed);
     let aimed = async {
@@ -79,18 +86,20 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         match behaviour.aim {
             On::List => {
                 let list = client.list_tools().timeout(deadline).max_pages(20).all();
-                timeout(deadline + GRACE, list).await.map(|list| list.map(drop))
+                timeout(deadline + GRACE, list).await.map(|list| (list.map(drop), None))
             }
+            On::Listen => timeout(2 * (LONG + GRACE), listen(&client, deadline, behaviour.told)).await,
             _ => {
                 let call = client.call_tool(AIMED, json!({})).timeout(deadline).on_progress(progress);
-                timeout(deadline + GRACE, call.into_future()).await.map(|call| call.map(drop))
+                timeout(deadline + GRACE, call.into_future()).await.map(|call| (call.map(drop), None))
             }
         }
     };
     // In this order, so that the other call is under way when the fault comes.
     let (other, aimed) = tokio::join!(other, aimed);
     match aimed {
-        Ok(aimed) => {
+        Ok((aimed, told)) => {
+            findings.wrong.extend(told);
             check(&mut findings.wrong, "the call", &aimed, &expect.aimed);
             check_outcome(&mut findings.wrong, behaviour, &aimed);
         }
@@ -104,6 +113,10 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
     if let Some(after) = findings.step("the call after", after).await {
         check(&mut findings.lost, "the call after", &after, &expect.after);
     }
+    if let Some(offences) = &server.offences {
+        let offences = offences.lock().unwrap_or_else(PoisonError::into_inner);
+        findings.wrong.extend(offences.iter().map(|what| format!("the client sent {what}")));
+    }
     if findings.step("close", client.close()).await.is_some()
         && let Some(late) = findings.step("a call on the closed client", client.ping().into_future()).await
     {
@@ -111,6 +124,29 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         check(&mut findings.wrong, "a call on the closed client", &late, &closed);
     }
     findings
+}
+
+/// Subscribes within `deadline`, and looks at what is told then. Gives how it ended, and what was told amiss.
+async fn listen(client: &Client, deadline: Duration, expected: Told) -> (Result<(), Error>, Option<String>) {
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    wanted.resource_subscriptions = Some(vec!["a:b".to_owned()]);
+    let subscribed = timeout(deadline + GRACE, client.subscription(wanted)).await;
+    let mut subscription = match subscribed {
+        Ok(Ok(subscription)) => subscription,
+        Ok(Err(error)) => return (Err(error), None),
+        Err(_) => return (Ok(()), Some(format!("no subscription and no error within {deadline:?}"))),
+    };
+    let patience = if expected == Told::Nothing { SHORT } else { LONG };
+    let told = match timeout(patience, subscription.next()).await {
+        Ok(Err(error)) => return (Err(error), None),
+        Ok(Ok(None)) => Told::End,
+        Ok(Ok(Some(Change::Restored))) => Told::Restored,
+        Ok(Ok(Some(_))) => Told::Change,
+        Err(_) => Told::Nothing,
+    };
+    let amiss = (told != expected).then(|| format!("{told:?} was told where {expected:?} was due"));
+    (Ok(()), amiss)
 }
 
 impl Findings {
@@ -176,6 +212,7 @@ async fn accept(request: ElicitRequest, _: ElicitationContext) -> ElicitResult {
 /// A server to connect to. Over HTTP it runs here until this is dropped.
 struct Server {
     endpoint: Endpoint,
+    offences: Option<Offences>,
     _running: Option<Running>,
 }
 
@@ -189,17 +226,19 @@ impl Drop for Running {
 
 async fn endpoint(behaviour: &Behaviour) -> Result<Server, String> {
     match behaviour.transport {
-        Transport::Stdio => Ok(Server { endpoint: stdio(behaviour)?.into(), _running: None }),
+        Transport::Stdio => Ok(Server { endpoint: stdio(behaviour)?.into(), offences: None, _running: None }),
         Transport::Http => {
             let listener =
                 TcpListener::bind("127.0.0.1:0").await.map_err(|error| format!("no port: {error}"))?;
             let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
-            let serving = http_peer::serve(listener, behaviour.rules.clone());
+            let offences = Offences::default();
+            let rules = behaviour.rules.clone();
+            let serving = http_peer::serve(listener, behaviour.speaks, rules, Arc::clone(&offences));
             let running = Some(Running(tokio::spawn(serving)));
             let server =
                 HttpServer::new(&format!("http://{address}/mcp")).map_err(|error| error.to_string())?;
             let server = server.limits(http_limits()).timeouts(http_timeouts(&behaviour.expect));
-            Ok(Server { endpoint: server.into(), _running: running })
+            Ok(Server { endpoint: server.into(), offences: Some(offences), _running: running })
         }
     }
 }
@@ -226,7 +265,8 @@ fn http_timeouts(expect: &Expect) -> HttpTimeouts {
 
 fn stdio(behaviour: &Behaviour) -> Result<StdioServer, String> {
     let own = std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
-    let peer = ["--peer", &behaviour.name];
+    let table = behaviour.table.to_string();
+    let peer = ["--peer", &table, &behaviour.name];
     let server = match &behaviour.launch {
         Launch::Itself => StdioServer::new(own).args(peer),
         Launch::NoFolder => StdioServer::new(own).args(peer).current_dir("/nonexistent/folder"),
