@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_client::{
-    AnyElicitationHandler, Client, Desk, ElicitRequest, ElicitResult, ElicitationContext, HttpServer,
+    AnyElicitationHandler, Client, Desk, ElicitRequest, ElicitResult, ElicitationContext, HttpServer, Mode,
 };
 use serde_json::{Value, json};
 
@@ -120,6 +120,43 @@ async fn over_http_each_of_two_turns_answers_what_is_asked_in_its_own_calls() {
     for (tool, name) in script.await.unwrap() {
         assert_eq!(tool, name);
     }
+}
+
+/// seed:E33, seed:S-31: a modern question is a part of its call's answer, so that each of two turns gets its own, on one
+/// channel too.
+#[tokio::test(start_paused = true)]
+async fn in_the_modern_era_each_of_two_turns_answers_what_is_asked_in_its_own_calls() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let builder = builder().mode(Mode::Auto).on_elicitation(answering("default"));
+    let (client, ()) = tokio::join!(builder.connect(connection), async {
+        let probe = peer.expect("server/discover").await;
+        let versions = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
+        peer.answer(&probe, versions).await;
+    });
+    let client = client.unwrap();
+    let _one = client.route_elicitations("turn-1", answering("turn-1"));
+    let _two = client.route_elicitations("turn-2", answering("turn-2"));
+    let turns = ["turn-1", "turn-2", "turn-of-nobody"];
+    let calls = turns.map(|key| client.call_tool(key, json!({})).elicitation_key(key).into_future());
+    let calls = calls.map(tokio::spawn);
+    let mut requests = Vec::new();
+    for _ in turns {
+        requests.push(peer.expect("tools/call").await);
+    }
+    for request in requests.iter().rev() {
+        let question = json!({ "method": "elicitation/create", "params": form(0)["params"] });
+        let wanted = json!({ "resultType": "input_required", "inputRequests": { "q": question } });
+        peer.answer(request, wanted).await;
+        let retry = peer.expect("tools/call").await;
+        let name = retry["params"]["name"].as_str().unwrap();
+        let expected = if name == "turn-of-nobody" { "default" } else { name };
+        assert_eq!(retry["params"]["inputResponses"]["q"]["content"]["name"], expected);
+        peer.answer(&retry, json!({ "resultType": "complete", "content": [] })).await;
+    }
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_idle(&client);
 }
 
 /// Handlers of many kinds in one map, and one desk for two servers whose questions name them.

@@ -395,3 +395,28 @@ fn a_suspended_call_of_a_method_without_input_is_refused() {
     session.drain();
     assert!(session.sent().is_empty());
 }
+
+/// seed:E33: with two calls on one channel each question has the route of its own call, in every round.
+#[test]
+fn a_question_of_a_round_carries_the_route_of_its_call() {
+    let mut session = Session::modern(everything());
+    let params = json!({"name": "t", "arguments": {}});
+    let routed = |key: &str| CallOptions { route: Some(key.into()), ..CallOptions::default() };
+    let (_, first) = session.ask_with("tools/call", &params, &routed("a"));
+    let (_, second) = session.ask_with("tools/call", &params, &routed("b"));
+    let (_, keyless) = session.ask_with("tools/call", &params, &CallOptions::default());
+    for (mut request, route) in [(second, Some("b")), (keyless, None), (first, Some("a"))] {
+        for _ in 0..2 {
+            session.answer(&request["id"], &required(&json!({"q": form(), "s": sampling()}), None));
+            for question in session.questions() {
+                assert_eq!(question.route.as_deref(), route);
+                let answer = match question.input {
+                    InputRequest::Elicit(_) => accept(),
+                    _ => Answer::Result(raw(&json!({"role": "assistant"}))),
+                };
+                session.give(&question, answer);
+            }
+            request = session.only_sent();
+        }
+    }
+}

@@ -8,7 +8,7 @@ use super::Session;
 use super::modern::{on_channel, on_exchanges};
 use super::tasks::{accept, created, done, form, task, wants, with_tasks};
 use crate::era::ExchangeFailure;
-use crate::{Answer, CallError, Config, EndReason, Event, TaskError};
+use crate::{Answer, CallError, CallOptions, Config, EndReason, Event, TaskError};
 
 /// protocol:TX-04, protocol:M-16
 #[test]
@@ -175,4 +175,17 @@ fn an_unconfirmed_answer_is_sent_again_only_while_the_server_still_asks() {
         assert!(session.sent().is_empty());
         assert!(session.events().iter().all(|event| !matches!(event, Event::ServerRequest(_))));
     }
+}
+
+/// seed:E33
+#[test]
+fn a_question_of_a_task_carries_the_route_of_its_call() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let options = CallOptions { route: Some("turn".into()), ..CallOptions::default() };
+    let (_, request) = session.ask_with("tools/call", &json!({"name": "t", "arguments": {}}), &options);
+    session.answer(&request["id"], &created());
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"a": form()})));
+    let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
+    assert_eq!(question.route.as_deref(), Some("turn"));
 }
