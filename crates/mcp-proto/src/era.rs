@@ -19,7 +19,7 @@ pub enum Mode {
     /// As the verdict says, which an earlier connection to the same server came to
     /// ([`ServerFacts::verdict`](crate::ServerFacts::verdict)). A legacy server is not probed. A modern one is asked with
     /// `server/discover`, and may be silent three times as long as one that nothing is known of. A server that became
-    /// another is still connected.
+    /// another since shows it in its answer, and is connected for what it is now; its new verdict is in the facts.
     Known(Verdict),
     /// `initialize` only.
     Legacy,

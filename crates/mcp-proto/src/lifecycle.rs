@@ -109,7 +109,7 @@ impl Connection {
         {
             handshake.renegotiated = true;
             self.initialize(now, call, handshake, version).is_ok()
-        } else if self.may_be_slow(&handshake, &error) {
+        } else if self.may_be_modern(&handshake, &error) {
             handshake.reprobed = true;
             self.probe(now, call, handshake, ProtocolVersion::LATEST).is_ok()
         } else {

@@ -275,15 +275,20 @@ impl Connection {
         }
     }
 
-    /// Whether a server that was silent on the probe refuses `initialize` like one that has no such method, or that misses
-    /// what each modern request carries: it was slow and is asked again.
-    pub(crate) fn may_be_slow(&self, handshake: &Handshake, error: &ErrorObject) -> bool {
+    /// Whether a server refuses `initialize` like one that has no such method, or that misses what each modern request
+    /// carries, and nobody asked this one what it is, or it gave no answer: it was slow, or the verdict is wrong.
+    pub(crate) fn may_be_modern(&self, handshake: &Handshake, error: &ErrorObject) -> bool {
         let foreign = [ErrorCode::INVALID_PARAMS, ErrorCode::INVALID_REQUEST, ErrorCode::METHOD_NOT_FOUND];
-        matches!(self.config.mode, Mode::Auto | Mode::Known(_))
-            && handshake.reason == VerdictReason::SilentOnProbe
-            && !handshake.reprobed
-            && !handshake.renegotiated
-            && foreign.contains(&error.code)
+        let unheard = match &self.config.mode {
+            Mode::Auto => handshake.reason == VerdictReason::SilentOnProbe,
+            // It would end again.
+            Mode::Known(_) if handshake.reason == VerdictReason::ExitedOnProbe => false,
+            Mode::Known(Verdict { version, .. }) => {
+                version.is_legacy() || handshake.reason == VerdictReason::SilentOnProbe
+            }
+            Mode::Legacy | Mode::Pinned(_) => false,
+        };
+        unheard && !handshake.reprobed && !handshake.renegotiated && foreign.contains(&error.code)
     }
 
     /// The modern revision to ask again under, where a refusal of `initialize` shows a modern server.

@@ -351,6 +351,41 @@ fn a_known_verdict_saves_the_probe_or_its_short_wait() {
     session.accept_fallback(call, &reason);
 }
 
+fn known(version: ProtocolVersion, reason: VerdictReason, wire: Wire) -> Config {
+    Config { mode: Mode::Known(Verdict::new(version, reason)), wire, ..config() }
+}
+
+/// protocol:L-34, protocol:L-37, protocol:H18: a server that was legacy is not probed, until it refuses `initialize` in the
+/// way of a modern one.
+#[test]
+fn a_server_that_was_legacy_and_is_modern_is_asked_what_it_is() {
+    for wire in [Wire::Channel, Wire::Exchanges] {
+        for code in [-32601, -32602, -32600] {
+            let reason = VerdictReason::RefusedProbe(-32601);
+            let mut session = Session::new(known(ProtocolVersion::V2025_06_18, reason, wire));
+            session.initialize();
+            let initialize = session.fallback("2025-11-25");
+            session.refuse(&initialize, &refusal(code, &json!(null)));
+            let probe = session.only_sent();
+            assert_eq!(probe["method"], "server/discover");
+            session.answer(&probe["id"], &discovered(&[MODERN]));
+            assert_eq!(
+                session.verdict(),
+                Verdict::new(ProtocolVersion::V2026_07_28, VerdictReason::Discovered)
+            );
+        }
+    }
+    // One that ends when it is asked is not asked, and one error of the application is no sign of anything.
+    for (reason, code) in [(VerdictReason::ExitedOnProbe, -32601), (VerdictReason::SilentOnProbe, -32603)] {
+        let mut session = Session::new(known(ProtocolVersion::V2024_11_05, reason, Wire::Channel));
+        let call = session.initialize();
+        let initialize = session.fallback("2025-11-25");
+        session.refuse(&initialize, &refusal(code, &json!(null)));
+        assert!(matches!(session.failure(call), CallError::Rpc(error) if error.code.get() == code));
+        assert!(session.sent().is_empty());
+    }
+}
+
 /// protocol:S6: the refusal of the probe says more than that of `initialize`.
 #[test]
 fn the_first_refusal_is_reported_when_the_second_says_less() {
