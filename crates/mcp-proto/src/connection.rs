@@ -340,13 +340,15 @@ impl Connection {
         let mut state = CallState::new(kind, wire_id.clone(), now, options);
         let protocol = if kind.establishes_session() { None } else { self.phase.modern() };
         let head = match protocol {
-            Some(version) => {
-                self.prepare_meta(version).and_then(|()| self.modern_head(version, method, params))
-            }
-            None => Ok(self.plain_head()),
+            Some(version) => self.prepare_meta(version).and_then(|()| {
+                let meta = self.meta_without_tasks(version, options)?;
+                Ok((meta, self.modern_head(version, method, params)?))
+            }),
+            None => Ok((None, self.plain_head())),
         };
-        let meta = protocol.and(self.meta.as_ref()).map(|(_, meta)| meta);
-        let encoded = head.and_then(|head| {
+        let encoded = head.and_then(|(own, head)| {
+            let common = protocol.and(self.meta.as_ref()).map(|(_, meta)| meta);
+            let meta = own.as_ref().or(common);
             let params = Params {
                 rest: params,
                 meta: options.meta.as_ref(),

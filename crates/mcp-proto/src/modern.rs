@@ -10,7 +10,7 @@ use mcp_model::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{CallId, CallKind, CallState};
+use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::connection::Connection;
 use crate::era::Wire;
 use crate::error::{CallError, Misuse};
@@ -40,6 +40,23 @@ impl Connection {
             self.meta = Some((version, members));
         }
         Ok(())
+    }
+
+    /// The members of a request that declares no tasks, where that is any different from every other one.
+    pub(crate) fn meta_without_tasks(
+        &self,
+        version: ProtocolVersion,
+        options: &CallOptions,
+    ) -> Result<Option<MetaObject>, Misuse> {
+        let mut capabilities =
+            if options.task.declined { self.config.capabilities() } else { return Ok(None) };
+        let declared = capabilities.extensions.remove(meta::TASKS_EXTENSION).is_some();
+        let Some((_, members)) = self.meta.as_ref().filter(|_| declared) else { return Ok(None) };
+        let mut members = members.clone();
+        members
+            .insert(meta::CLIENT_CAPABILITIES, &capabilities.for_version(version))
+            .map_err(|_| Misuse::Unserializable)?;
+        Ok(Some(members))
     }
 
     /// Puts the log level into every later request. The call that asks for it ends at once.
@@ -145,7 +162,7 @@ impl Connection {
                 return self.pause(now, call, state, result);
             }
             Ok(ResultType::InputRequired) => invalid("input was asked for where the protocol has none"),
-            Ok(ResultType::Task) if self.takes_task(method) => {
+            Ok(ResultType::Task) if state.modern.as_ref().is_some_and(|call| self.takes_task(call)) => {
                 return self.start_task(now, call, state, result);
             }
             Ok(_) => invalid("the resultType is none that this client declared"),

@@ -186,7 +186,11 @@ impl Connection {
             methods::PING => self.respond(&id, &EmptyResult::default()),
             methods::ROOTS_LIST if self.config.roots.is_some() => {
                 let roots = self.tell_roots();
-                self.respond(&id, &roots);
+                let task = params.and_then(|params| self.related_task(params.as_str()));
+                match (task, RawJson::from_serialize(&roots)) {
+                    (Some(task), Ok(roots)) => self.respond(&id, &task.named_in(&roots)),
+                    _ => self.respond(&id, &roots),
+                }
             }
             methods::ELICITATION_CREATE if self.serves_elicitation() => match self.read_elicitation(params) {
                 Ok(request) => self.ask(now, related_call, id, InputRequest::Elicit(request)),
@@ -310,7 +314,10 @@ impl Connection {
             standing = self.stand_still(related_call);
         }
         self.server_requests.bytes += bytes;
-        let related_task = self.related_task(&asker, &input);
+        let related_task = match &asker {
+            Asker::Server(_) => self.related_task(input.text()),
+            Asker::Round { .. } => None,
+        };
         self.server_requests.open.insert(id, Open { asker, asked, related_task, standing, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, route, input }));
         id

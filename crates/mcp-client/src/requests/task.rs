@@ -25,6 +25,13 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T> Call<T> {
+    /// Has the server answer this call with its result and never with a task, where the client takes tasks otherwise
+    /// ([`ClientBuilder::tasks`](crate::ClientBuilder::tasks)). A tool that runs as a task only refuses it.
+    pub fn without_task(mut self) -> Self {
+        self.options.task.declined = true;
+        self
+    }
+
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
         let Self { client, method, params, options, on_progress, inspect: _, resumed, decode } = self;
         let origin = params.map(|params| match resumed {

@@ -40,6 +40,7 @@ impl<T: 'static> Call<T> {
     pub fn as_task(self) -> TaskCall<T> {
         let (mut parts, origin) = self.into_parts();
         parts.options.task.wanted = true;
+        parts.options.task.declined = false;
         let origin = origin.and_then(|origin| {
             if parts.client.takes_tasks() {
                 Ok(origin)

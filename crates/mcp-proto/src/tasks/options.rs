@@ -49,6 +49,10 @@ pub struct TaskOptions {
     /// was not listed on this connection is taken at the application's word. With 2026-07-28 it is the server that
     /// decides. Default: no.
     pub wanted: bool,
+    /// Whether this call is to be no task, whatever else is said here: the request does not declare the extension, and a
+    /// task in its answer is an error (2026-07-28); the tool is called without one, which a tool that must be one refuses
+    /// (2025-11-25). Default: no.
+    pub declined: bool,
     /// How long the server is asked to keep the task after its creation (2025-11-25). Default: its own choice.
     pub keep_for: Option<Duration>,
     /// Whether the server is asked to cancel the task (`tasks/cancel`) when its call is given up: cancelled, out of time,

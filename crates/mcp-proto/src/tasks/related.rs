@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::connection::Connection;
-use crate::event::InputRequest;
-use crate::server_requests::Asker;
 
 /// Longer values are not repeated: they are no `{"taskId": ...}` that any server makes.
 const MAX_BYTES: usize = 4096;
@@ -48,15 +46,15 @@ impl RelatedTask {
 struct Object(BTreeMap<String, Box<RawValue>>);
 
 impl Connection {
-    /// The task that a request of a legacy server belongs to.
-    pub(crate) fn related_task(&self, asker: &Asker, input: &InputRequest) -> Option<RelatedTask> {
+    /// The task that a request of a legacy server with these params says it belongs to.
+    pub(crate) fn related_task(&self, params: &str) -> Option<RelatedTask> {
         #[derive(Deserialize)]
         struct Marked<'a> {
             #[serde(rename = "_meta", borrow)]
             meta: Option<&'a RawValue>,
         }
-        let (Some(_), Asker::Server(_)) = (&self.config.tasks, asker) else { return None };
-        let marked: Marked<'_> = serde_json::from_str(input.text()).ok()?;
+        self.config.tasks.as_ref()?;
+        let marked: Marked<'_> = serde_json::from_str(params).ok()?;
         let related: Box<RawValue> = meta::read(marked.meta, meta::RELATED_TASK)?;
         (related.get().len() <= MAX_BYTES).then_some(RelatedTask(related))
     }

@@ -83,7 +83,7 @@ impl Connection {
         struct Named {
             name: String,
         }
-        if method != methods::TOOLS_CALL || !self.asks_for_tasks() {
+        if method != methods::TOOLS_CALL || options.task.declined || !self.asks_for_tasks() {
             return Ok(None);
         }
         let Some(params) = params else { return Ok(None) };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
-use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
+use crate::call::{CallId, CallKind, CallOptions, CallState, ModernCall, earliest};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::ExchangeFailure;
@@ -26,9 +26,9 @@ impl Connection {
         self.config.tasks.is_some()
     }
 
-    /// Whether a result of the type `task` is an answer to this method, from a modern server.
-    pub(crate) fn takes_task(&self, method: &str) -> bool {
-        self.config.tasks.is_some() && method == methods::TOOLS_CALL
+    /// Whether a result of the type `task` is an answer to this call, from a modern server.
+    pub(crate) fn takes_task(&self, call: &ModernCall) -> bool {
+        self.config.tasks.is_some() && call.method == methods::TOOLS_CALL && !call.options.task.declined
     }
 
     /// A modern server answered with a task. `state` is out of the tables.

@@ -486,3 +486,30 @@ fn input_may_be_needed_before_there_is_a_task() {
     session.answer(&other["id"], &raw(&json!({"tools": []})).parse::<Value>().unwrap());
     assert!(matches!(session.only_event(), Event::CallEnded { outcome: Ok(_), .. }));
 }
+
+/// protocol:L-18, protocol:J-32, protocol:TX-09: an opted-out call sends fewer capabilities, in its retries too, and every
+/// other one sends them all.
+#[test]
+fn a_call_that_declines_tasks_declares_none_and_takes_none() {
+    let mut session = Session::modern(with_tasks(on_exchanges()));
+    let mut options = CallOptions::default();
+    options.task.declined = true;
+    let params = json!({"name": "t", "arguments": {}});
+    let declared =
+        |request: &Value| request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"].clone();
+    let level =
+        session.core.call(session.now, "logging/setLevel", Some(&raw(&json!({"level": "debug"}))), &options);
+    session.outcome(level.unwrap()).unwrap();
+    let (call, request) = session.ask_with("tools/call", &params, &options);
+    assert_eq!(declared(&request), json!({"elicitation": {"form": {}, "url": {}}}));
+    assert_eq!(request["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "debug");
+    session.answer(&request["id"], &json!({"resultType": "input_required", "requestState": "s"}));
+    session.advance(Duration::from_millis(50));
+    let retry = session.only_sent();
+    assert!(declared(&retry).get("extensions").is_none());
+    session.answer(&retry["id"], &created());
+    assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+    session.assert_idle();
+    let (_, request) = session.ask("tools/call", &params);
+    assert_eq!(declared(&request)["extensions"], json!({"io.modelcontextprotocol/tasks": {}}));
+}

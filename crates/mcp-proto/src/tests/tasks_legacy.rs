@@ -116,6 +116,42 @@ fn initialize_says_nothing_of_the_extension() {
     );
 }
 
+/// protocol:TK-01: not even a tool that must be one, whatever else the call wants.
+#[test]
+fn a_call_that_declines_tasks_is_made_without_one() {
+    let mut options = wanted();
+    options.task.declined = true;
+    for name in ["must", "may"] {
+        let mut session = listed();
+        let (call, request) = session.ask_with("tools/call", &json!({"name": name}), &options);
+        assert_eq!(request["params"], json!({"name": name}));
+        session.answer(&request["id"], &json!({"content": []}));
+        session.outcome(call).unwrap();
+        session.assert_idle();
+    }
+}
+
+/// protocol:TK-03: the roots need nobody, and name the task all the same.
+#[test]
+fn roots_that_a_task_asks_for_name_it() {
+    let config = Config {
+        roots: Some(vec![mcp_model::Root::new("file:///a")]),
+        ..with_tasks(config_with_elicitation())
+    };
+    let mut session = ready(config);
+    session.legacy_task(&CallOptions { task: wanted().task, ..CallOptions::default() });
+    let related = json!({"io.modelcontextprotocol/related-task": {"taskId": "t-1"}});
+    let mut check = |params: Value, expected: Value| {
+        session.peer_json(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list", "params": params}));
+        let answer = session.only_sent();
+        assert_eq!(answer["result"]["roots"], json!([{"uri": "file:///a"}]));
+        assert_eq!(answer["result"]["_meta"], expected);
+    };
+    check(json!({"_meta": related}), related.clone());
+    check(json!({"_meta": {"other": 1}}), Value::Null);
+    check(json!({}), Value::Null);
+}
+
 /// protocol:TK-05: a server that takes no tasks answers as ever.
 #[test]
 fn an_ordinary_answer_is_the_result() {
