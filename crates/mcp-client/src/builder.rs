@@ -1,12 +1,15 @@
 //! How a client is set up before it connects.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{Implementation, ProtocolVersion, Root};
-use mcp_proto::{CacheConfig, Config, Connection, ElicitationSupport, Mode, Verdict, VerdictReason, Wire};
+use mcp_proto::{
+    CacheConfig, Config, Connection, ElicitationSupport, Mode, RetryConfig, Verdict, VerdictReason, Wire,
+};
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::{LineConnection, StdioServer};
 
@@ -231,6 +234,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Whether and how calls are tried again that failed on their way to an HTTP server: any call of which no byte was sent,
+    /// and lists, reads and completions where the connection broke or a gateway refused; a tool call of which the server may
+    /// have seen anything is never repeated. Each time is told as a diagnostic. [`RetryConfig::off`] never tries again.
+    pub fn retry(mut self, retry: RetryConfig) -> Self {
+        self.config.retry = retry;
+        self
+    }
+
     /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
     /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
@@ -375,7 +386,12 @@ impl ClientBuilder {
     }
 
     fn driver(&self, link: Link, name: String, seat: Seat) -> Arc<Driver> {
-        let core = Connection::new(self.config.clone());
+        let mut config = self.config.clone();
+        if config.retry.jitter_seed == 0 {
+            // Each `RandomState` has keys of its own.
+            config.retry.jitter_seed = RandomState::new().hash_one(0_u8);
+        }
+        let core = Connection::new(config);
         let listeners = Listeners::new(
             self.sampling.clone(),
             self.on_event.clone(),

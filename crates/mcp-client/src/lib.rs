@@ -49,7 +49,8 @@ pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{
     Answer, CacheConfig, CacheUse, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind,
-    Mode, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate, Verdict, VerdictReason,
+    Mode, RetryConfig, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate, Verdict,
+    VerdictReason,
 };
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};

@@ -25,6 +25,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::call::{CallOptions, ModernCall};
+use crate::connection::Connection;
 
 /// What a connection may keep of results that the server lets it use again (modern era; "Caching").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -383,6 +384,14 @@ impl ResultCache {
     pub(crate) fn held(&self) -> (usize, usize) {
         debug_assert_eq!(self.bytes, self.entries.values().map(|entry| entry.bytes).sum::<usize>());
         (self.entries.len(), self.bytes)
+    }
+}
+
+impl Connection {
+    /// The requests of this connection are made under another authorization from now on: what was kept for the old one
+    /// is not used any more.
+    pub fn handle_authorization_changed(&mut self) {
+        self.cache.handle_authorization_changed();
     }
 }
 

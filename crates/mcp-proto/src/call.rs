@@ -87,6 +87,8 @@ pub struct CallOptions {
     pub route: Option<Arc<str>>,
     /// What it wants of tasks. Without effect where [`Config::tasks`](crate::Config::tasks) is not set.
     pub task: TaskOptions,
+    /// Whether the call may be tried again where that is safe ([`RetryConfig`](crate::RetryConfig)). Default: yes.
+    pub retry: bool,
     /// Further members of `_meta`. Members that the protocol owns (`progressToken`, `io.modelcontextprotocol/*`
     /// of the envelope) win over these. Default: none.
     pub meta: Option<Map<String, Value>>,
@@ -103,6 +105,7 @@ impl Default for CallOptions {
             cache: CacheUse::Allowed,
             route: None,
             task: TaskOptions::default(),
+            retry: true,
             meta: None,
         }
     }
@@ -126,6 +129,7 @@ impl fmt::Debug for CallOptions {
             .field("cache", &self.cache)
             .field("route", &self.route)
             .field("task", &self.task)
+            .field("retry", &self.retry)
             .field("meta_members", &self.meta.as_ref().map(Map::len))
             .finish()
     }
@@ -144,9 +148,13 @@ pub(crate) struct CallState {
     pub(crate) session: u64,
     /// It was sent again already.
     pub(crate) resent: bool,
+    /// How often it may still be tried again after a failure on its way.
+    pub(crate) retries_left: u32,
+    /// When it is tried again, while it waits for that.
+    pub(crate) retry_at: Option<Instant>,
     /// What its success changes for later sessions.
     pub(crate) setup: Option<Setup>,
-    /// What is needed to make its request again (modern era).
+    /// What is needed to make its request again (modern era, and idempotent methods over exchanges).
     pub(crate) modern: Option<Box<ModernCall>>,
     /// What is needed to make its request again after URL elicitations (2025-11-25).
     pub(crate) url_retry: Option<Box<UrlRetry>>,
@@ -257,6 +265,8 @@ impl CallState {
             message: Bytes::new(),
             session: 0,
             resent: false,
+            retries_left: 0,
+            retry_at: None,
             setup: None,
             modern: None,
             url_retry: None,

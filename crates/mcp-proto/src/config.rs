@@ -11,6 +11,7 @@ use mcp_model::{
 
 use crate::cache::CacheConfig;
 use crate::era::{Mode, Wire};
+use crate::retry::RetryConfig;
 use crate::tasks::TaskConfig;
 
 /// Everything the application decides about one connection before it starts.
@@ -57,6 +58,8 @@ pub struct Config {
     pub server_request_timeout: Duration,
     /// What is kept of results that may be used again (modern era).
     pub cache: CacheConfig,
+    /// Whether and how calls are tried again that failed on their way (exchanges).
+    pub retry: RetryConfig,
     /// Bounds on what the peer can make us hold.
     pub limits: Limits,
 }
@@ -80,6 +83,7 @@ impl Config {
             probe_timeout: Duration::from_secs(3),
             server_request_timeout: Duration::from_secs(180),
             cache: CacheConfig::default(),
+            retry: RetryConfig::default(),
             limits: Limits::default(),
         }
     }

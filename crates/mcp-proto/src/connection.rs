@@ -47,7 +47,7 @@ pub struct Connection {
     pub(crate) wire: InFlight<CallId>,
     pub(crate) timers: BTreeSet<(Instant, Timer)>,
     pub(crate) server_requests: ServerRequests,
-    transmits: VecDeque<Transmit>,
+    pub(crate) transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
     next_call: u64,
     scratch: Vec<u8>,
@@ -124,12 +124,14 @@ impl Connection {
         let url_retry = self.url_retry(method, params, options);
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         self.mark_task(call, method, as_task.is_some(), options);
+        let kept = modern.is_some() || self.may_be_made_anew(method, options);
         if let Some(state) = self.calls.get_mut(&call) {
-            if modern.is_some() {
-                let mut modern = ModernCall::new(method, params, options);
-                modern.ticket = self.cache.ticket(method, options);
-                state.modern = Some(Box::new(modern));
-            } else {
+            if kept {
+                let mut asked = ModernCall::new(method, params, options);
+                asked.ticket = modern.and_then(|_| self.cache.ticket(method, options));
+                state.modern = Some(Box::new(asked));
+            }
+            if modern.is_none() {
                 state.setup = Setup::of(method, params);
                 state.url_retry = url_retry;
             }
@@ -234,12 +236,6 @@ impl Connection {
         }
         self.timers.clear();
         self.cache.clear();
-    }
-
-    /// The requests of this connection are made under another authorization from now on: what was kept for the old one
-    /// is not used any more.
-    pub fn handle_authorization_changed(&mut self) {
-        self.cache.handle_authorization_changed();
     }
 
     /// The next message to send.
@@ -367,6 +363,7 @@ impl Connection {
         let message = self.take_message();
         state.message = message.clone();
         state.session = self.session;
+        state.retries_left = self.config.retry.retries(options);
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         // What is asked while the session is renewed goes out with what is held.
@@ -427,13 +424,6 @@ impl Connection {
         self.transmits.push_back(Transmit { message, kind, owner, head });
     }
 
-    /// Lets the driver of another call send what is queued for this one.
-    pub(crate) fn give_transmits(&mut self, from: CallId, to: CallId) {
-        for transmit in self.transmits.iter_mut().filter(|transmit| transmit.owner == Some(from)) {
-            transmit.owner = Some(to);
-        }
-    }
-
     pub(crate) fn scratch(&mut self) -> &mut Vec<u8> {
         &mut self.scratch
     }
@@ -450,6 +440,7 @@ impl Connection {
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
         let state = self.calls.remove(&call)?;
         self.disarm(state.deadline, Timer::Call(call));
+        self.disarm(state.retry_at, Timer::Retry(call));
         if let Some(pause) = &state.pause {
             self.withdraw_round(call, pause);
         }

@@ -31,6 +31,8 @@ impl fmt::Display for Diagnostic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiagnosticKind {
+    /// A call that failed on its way is tried again.
+    CallRetried,
     /// A notice of a change that no subscription asked for.
     ChangeIgnored,
     /// The application's answer to an elicitation broke the requested schema; `cancel` was sent instead.
@@ -83,6 +85,7 @@ impl DiagnosticKind {
     /// The name in `snake_case`, for machine-readable output.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::CallRetried => "call_retried",
             Self::ChangeIgnored => "change_ignored",
             Self::ElicitationAnswerInvalid => "elicitation_answer_invalid",
             Self::ElicitationRequestInvalid => "elicitation_request_invalid",

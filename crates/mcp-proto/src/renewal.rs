@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    fn send_held(&mut self, call: CallId) {
+    pub(crate) fn send_held(&mut self, call: CallId) {
         let Some(state) = self.calls.get_mut(&call) else { return };
         state.session = self.session;
         let kind =
@@ -265,6 +265,13 @@ impl Connection {
                     self.phase = Phase::Lost { server: renewal.server };
                 }
             }
+        }
+    }
+
+    /// Lets the driver of another call send what is queued for this one.
+    pub(crate) fn give_transmits(&mut self, from: CallId, to: CallId) {
+        for transmit in self.transmits.iter_mut().filter(|transmit| transmit.owner == Some(from)) {
+            transmit.owner = Some(to);
         }
     }
 

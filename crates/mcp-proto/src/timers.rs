@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Pace(CallId),
     /// A task is asked for again.
     Poll(CallId),
+    /// A call is tried again.
+    Retry(CallId),
     ServerRequest(ServerRequestId),
 }
 
@@ -29,6 +31,7 @@ impl Connection {
                 Timer::Call(call) => self.time_out_call(now, call),
                 Timer::Pace(call) => self.resume(now, call),
                 Timer::Poll(call) => self.go_on(now, call),
+                Timer::Retry(call) => self.repeat(now, call),
                 Timer::ServerRequest(request) => self.time_out_server_request(now, request),
             }
         }
@@ -43,7 +46,8 @@ impl Connection {
     pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
         let state = self.calls.get(&call)?;
         let goes_on = state.pause.as_ref().and_then(|pause| pause.resumes);
-        let goes_on = goes_on.or_else(|| state.task.as_ref().and_then(|task| task.next_poll));
+        let goes_on =
+            goes_on.or_else(|| state.task.as_ref().and_then(|task| task.next_poll)).or(state.retry_at);
         earliest(state.deadline, goes_on)
     }
 

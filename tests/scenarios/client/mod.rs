@@ -11,6 +11,7 @@ mod lifecycle;
 mod lists;
 pub(crate) mod peer;
 mod questions;
+mod retries;
 mod runtimes;
 mod schema;
 mod skills;

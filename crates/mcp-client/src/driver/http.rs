@@ -4,7 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use mcp_proto::{CallId, ExchangeFailure, Head, Origin, Transmit, TransmitKind};
+use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
 use tokio::sync::{Semaphore, oneshot};
@@ -196,7 +196,22 @@ fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
         ) => ExchangeFailure::Refused,
         _ => ExchangeFailure::Other,
     };
-    if call.exchange_failed(failure) { Ok(()) } else { call.failed(error) }
+    let goes_on =
+        call.exchange_failed(failure) || on_the_way(&error).is_some_and(|failure| call.retried(failure));
+    if goes_on { Ok(()) } else { call.failed(error) }
+}
+
+/// What happened to a request on its way, where it is that which failed.
+fn on_the_way(error: &mcp_transport::Error) -> Option<Failure> {
+    match (error.kind(), error.status()) {
+        (ErrorKind::Connect, _) if !error.outcome_unknown() => Some(Failure::NotSent),
+        (ErrorKind::ConnectionLost, _) => Some(Failure::Lost),
+        // With an error object it is an answer of the server, and answers are for the caller.
+        (ErrorKind::Status, Some(status)) if error.body_error().is_none() => {
+            Some(Failure::Status { status, retry_after: error.retry_after() })
+        }
+        _ => None,
+    }
 }
 
 async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), mcp_transport::Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, ExchangeFailure, Transmit};
+use mcp_proto::{CallError, CallId, ExchangeFailure, Failure, Transmit};
 use tokio::time::Sleep;
 
 use super::slot::{Slot, Step};
@@ -146,6 +146,11 @@ impl OpenCall {
     /// The exchange of the call failed. Whether the core takes care of it.
     pub(super) fn exchange_failed(&self, failure: ExchangeFailure) -> bool {
         self.driver.with(|core, now| core.handle_exchange_failed(now, self.id, failure))
+    }
+
+    /// The exchange of the call failed. Whether the core tries it again.
+    pub(super) fn retried(&self, failure: Failure) -> bool {
+        self.driver.with(|core, now| core.retry(now, self.id, failure))
     }
 
     /// The HTTP status of the answer under way.

@@ -95,6 +95,12 @@ impl<T> Call<T> {
         self
     }
 
+    /// Does not try the call again where that would be safe; see [`ClientBuilder::retry`](crate::ClientBuilder::retry).
+    pub fn no_retry(mut self) -> Self {
+        self.options.retry = false;
+        self
+    }
+
     /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.options.meta.get_or_insert_default().extend(meta);

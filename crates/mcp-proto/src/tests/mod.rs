@@ -19,6 +19,7 @@ mod mrtr;
 mod progress;
 mod refusals;
 mod renewal;
+mod retry;
 mod secrets;
 mod server_requests;
 mod tasks;

@@ -1,0 +1,236 @@
+//! Trying a call again that failed on its way.
+//!
+//! | what happened to the request | idempotent method | any other method |
+//! |---|---|---|
+//! | no byte of it left this machine | again | again |
+//! | the connection broke under it | again | never: nobody knows whether it was carried out |
+//! | status 429, 500, 502, 503, 504 | again | never |
+//! | anything else: an answer of any kind, a timeout, a limit, another status | never | never |
+//!
+//! Idempotent by the protocol are the lists, `resources/read`, `completion/complete`, `server/discover`, `ping` and
+//! `tasks/get`; never `tools/call`, whatever its annotations say, for they are the server's word. It is the same call: it
+//! keeps its deadline, what people answered on the way, and its one end. Each attempt that may have been seen has a new id.
+//!
+//! Nothing that the server writes makes a call be tried again or oftener. Its `Retry-After` only lengthens a wait, within
+//! [`RetryConfig::longest_wait`].
+
+use std::time::{Duration, Instant};
+
+use mcp_model::methods;
+
+use crate::call::{CallId, CallKind, CallOptions};
+use crate::connection::Connection;
+use crate::diagnostic::DiagnosticKind;
+use crate::era::Wire;
+use crate::timers::Timer;
+
+/// How often and how soon a call is tried again where that is safe (exchanges only: a channel that breaks is over).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryConfig {
+    /// Attempts of one call in all. Default 3: enough for a connection that was closed at the wrong moment and for a
+    /// proxy that restarts. 0 and 1: no call is tried again.
+    pub max_attempts: u32,
+    /// The wait before the second attempt; it doubles with each further one. Default 250 ms.
+    pub first_wait: Duration,
+    /// The longest wait. Default 5 s. A server that asks for more time is not asked again, and neither is one where the
+    /// wait would outlast the deadline of the call.
+    pub longest_wait: Duration,
+    /// Where the random part of each wait begins: it is between half of it and all of it, so that the calls of many
+    /// clients do not come back together. Default 0; give each connection a number of its own (the facade puts a random one in place of 0).
+    pub jitter_seed: u64,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self {
+            max_attempts: 3,
+            first_wait: Duration::from_millis(250),
+            longest_wait: Duration::from_secs(5),
+            jitter_seed: 0,
+        }
+    }
+}
+
+impl RetryConfig {
+    /// No call is tried again.
+    pub fn off() -> Self {
+        Self { max_attempts: 1, ..Self::default() }
+    }
+
+    /// How often a call with these options may be tried again.
+    pub(crate) const fn retries(&self, options: &CallOptions) -> u32 {
+        if options.retry { self.max_attempts.saturating_sub(1) } else { 0 }
+    }
+
+    /// How long to wait before this retry, counted from 0. `random` decides where in its range.
+    fn wait(&self, retry: u32, random: u64, asked: Option<Duration>) -> Option<Duration> {
+        let doubled = self.first_wait.saturating_mul(1_u32.checked_shl(retry).unwrap_or(u32::MAX));
+        let half = doubled.min(self.longest_wait) / 2;
+        let part = u32::try_from(random >> 32).unwrap_or_default();
+        let wait = half + half.mul_f64(f64::from(part) / f64::from(u32::MAX));
+        let wait = asked.map_or(wait, |asked| wait.max(asked));
+        (wait <= self.longest_wait).then_some(wait)
+    }
+}
+
+/// What became of a request that brought no JSON-RPC message, as far as trying again goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The connection broke when bytes of the request may have left.
+    Lost,
+    /// No byte of the request left this machine.
+    NotSent,
+    /// The server, or somebody before it, answered with an HTTP status that is no success.
+    Status {
+        /// The status.
+        status: u16,
+        /// How long it asks to wait (`Retry-After`).
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Failure {
+    /// Whether a call of this method may be made again after it.
+    fn allows(self, method: Option<&str>) -> bool {
+        let idempotent = method.is_some_and(is_idempotent);
+        match self {
+            Self::NotSent => true,
+            Self::Lost => idempotent,
+            Self::Status { status, .. } => idempotent && matches!(status, 429 | 500 | 502 | 503 | 504),
+        }
+    }
+
+    const fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => retry_after,
+            Self::Lost | Self::NotSent => None,
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Lost => "the connection broke".to_owned(),
+            Self::NotSent => "the server could not be reached".to_owned(),
+            Self::Status { status, .. } => format!("the answer was status {status}"),
+        }
+    }
+}
+
+fn is_idempotent(method: &str) -> bool {
+    matches!(
+        method,
+        methods::COMPLETION_COMPLETE
+            | methods::PING
+            | methods::PROMPTS_LIST
+            | methods::RESOURCES_LIST
+            | methods::RESOURCES_READ
+            | methods::RESOURCES_TEMPLATES_LIST
+            | methods::SERVER_DISCOVER
+            | methods::TASKS_GET
+            | methods::TOOLS_LIST
+    )
+}
+
+impl Connection {
+    /// The exchange of this call failed. Returns whether the call goes on: it waits, and its request is sent again. `false`:
+    /// it must not be repeated, or not any more; then the driver fails it.
+    ///
+    /// For what else a failed exchange may lead to see
+    /// [`handle_exchange_failed`](Self::handle_exchange_failed), which comes first.
+    pub fn retry(&mut self, now: Instant, call: CallId, failure: Failure) -> bool {
+        if !self.is_ready() {
+            return false;
+        }
+        let Some(state) = self.calls.get(&call) else { return false };
+        // Once there is a task, the request under way is about it; that waits and asks again by itself.
+        let method = state.modern.as_ref().map(|asked| asked.method.as_str());
+        let under_way = state.kind == CallKind::Ordinary && state.on_wire && state.dispatched;
+        let allowed = under_way && state.task.is_none() && failure.allows(method);
+        if !allowed || state.retries_left == 0 {
+            return false;
+        }
+        let (deadline, left) = (state.deadline, state.retries_left);
+        let retry = self.config.retry.max_attempts.saturating_sub(1).saturating_sub(left);
+        let random = self.random();
+        let Some(wait) = self.config.retry.wait(retry, random, failure.retry_after()) else { return false };
+        let Some(at) = now.checked_add(wait) else { return false };
+        if deadline.is_some_and(|deadline| deadline <= at) {
+            return false;
+        }
+        let Some(state) = self.calls.get_mut(&call) else { return false };
+        state.retries_left = left - 1;
+        state.dispatched = false;
+        state.retry_at = Some(at);
+        if state.modern.is_some() {
+            // What was sent may still be answered, and that answer is for nobody.
+            state.on_wire = false;
+            self.wire.remove(&state.wire_id);
+        }
+        self.arm(Some(at), Timer::Retry(call));
+        let (why, wait) = (failure.describe(), wait.as_millis());
+        self.diagnose(DiagnosticKind::CallRetried, format!("{why}; tried again in {wait} ms"));
+        true
+    }
+
+    /// Whether what is needed to make the request anew is kept for a legacy call.
+    pub(crate) fn may_be_made_anew(&self, method: &str, options: &CallOptions) -> bool {
+        self.config.wire == Wire::Exchanges && self.config.retry.retries(options) > 0 && is_idempotent(method)
+    }
+
+    /// The wait is over.
+    pub(crate) fn repeat(&mut self, now: Instant, call: CallId) {
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        state.retry_at = None;
+        if state.modern.is_none() {
+            // Nobody has seen it, so it is the same message.
+            return if self.is_ready() { self.send_held(call) } else { self.hold(now, call) };
+        }
+        let Some(state) = self.remove_call(call) else { return };
+        let (started, deadline) = (state.started, state.deadline);
+        let (left, resent) = (state.retries_left, state.resent);
+        self.resend(now, call, state, None);
+        let Some(fresh) = self.calls.get_mut(&call) else { return };
+        fresh.retries_left = left;
+        fresh.resent = resent;
+        self.set_deadline(call, started, deadline);
+        if !self.is_ready() {
+            self.hold(now, call);
+        }
+    }
+
+    /// The next of the numbers that begin at the seed (SplitMix64): for waits, where all that matters is that they differ.
+    fn random(&mut self) -> u64 {
+        let seed = &mut self.config.retry.jitter_seed;
+        *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocol:H-38, seed:3.4: half of the wait is certain, the other half is chance, and it doubles up to its limit.
+    #[test]
+    fn waits_double_within_their_range() {
+        let config = RetryConfig::default();
+        let check = |retry: u32, random: u64, asked: Option<u64>, expected: Option<u64>| {
+            let waited = config.wait(retry, random, asked.map(Duration::from_millis));
+            assert_eq!(waited, expected.map(Duration::from_millis), "{retry} {random} {asked:?}");
+        };
+        for (retry, whole) in [(0, 250), (1, 500), (2, 1000), (3, 2000), (4, 4000), (5, 5000), (40, 5000)] {
+            check(retry, u64::MAX, None, Some(whole));
+            check(retry, 0, None, Some(whole / 2));
+        }
+        // The server may ask for more, up to the longest wait, and never for less.
+        check(0, u64::MAX, Some(0), Some(250));
+        check(0, 0, Some(1000), Some(1000));
+        check(0, 0, Some(5000), Some(5000));
+        check(0, 0, Some(5001), None);
+        check(0, 0, Some(86_400_000), None);
+    }
+}

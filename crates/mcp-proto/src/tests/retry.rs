@@ -1,0 +1,311 @@
+//! Calls that fail on their way.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::modern::on_exchanges;
+use super::{ALL_CAPABILITIES, Session, config};
+use crate::{
+    CallError, CallId, CallOptions, Config, DiagnosticKind, ExchangeFailure, Failure, RetryConfig, Wire,
+};
+
+const IDEMPOTENT: [&str; 7] = [
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "completion/complete",
+    "ping",
+];
+const OTHERS: [&str; 3] = ["tools/call", "prompts/get", "x/vendor"];
+
+fn status(status: u16) -> Failure {
+    Failure::Status { status, retry_after: None }
+}
+
+fn busy(seconds: u64) -> Failure {
+    Failure::Status { status: 503, retry_after: Some(Duration::from_secs(seconds)) }
+}
+
+fn legacy_with(retry: RetryConfig) -> Session {
+    let config = Config { wire: Wire::Exchanges, retry, ..config() };
+    Session::ready_with(config, "2025-11-25", ALL_CAPABILITIES)
+}
+
+fn modern_with(retry: RetryConfig) -> Session {
+    Session::modern(Config { retry, ..on_exchanges() })
+}
+
+fn both() -> [Session; 2] {
+    [legacy_with(RetryConfig::default()), modern_with(RetryConfig::default())]
+}
+
+fn params(method: &str) -> Value {
+    match method {
+        "resources/read" => json!({"uri": "a:b"}),
+        "completion/complete" => {
+            json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}})
+        }
+        _ => json!({"name": "n"}),
+    }
+}
+
+impl Session {
+    /// The exchange fails. Whether the call waits to be tried again; nothing is sent before that.
+    fn fails(&mut self, call: CallId, failure: Failure) -> bool {
+        assert!(!self.core.handle_exchange_failed(self.now, call, ExchangeFailure::Other));
+        let waits = self.core.retry(self.now, call, failure);
+        self.drain();
+        assert!(self.core.is_open(call));
+        if waits {
+            assert!(self.sent.is_empty());
+            assert_eq!(self.diagnostics(), [DiagnosticKind::CallRetried]);
+            assert!(!self.core.awaits_answer(call));
+        } else {
+            assert!(self.events().is_empty());
+        }
+        waits
+    }
+
+    /// Lets the wait pass, which is within these bounds, and takes the request.
+    fn tries_again(&mut self, call: CallId, least: u64, most: u64) -> Value {
+        let at = self.core.call_deadline(call).unwrap();
+        let wait = at - self.now;
+        let bounds = Duration::from_millis(least)..=Duration::from_millis(most);
+        assert!(bounds.contains(&wait), "{wait:?}");
+        assert_eq!(self.core.poll_timeout(), Some(at));
+        self.advance(wait - Duration::from_nanos(1));
+        assert!(self.sent.is_empty());
+        self.advance(Duration::from_nanos(1));
+        self.only_sent()
+    }
+}
+
+/// protocol:H-38, protocol:10.11, seed:E26: every row of the table of the module.
+#[test]
+fn what_is_repeated_depends_on_what_the_server_may_have_seen() {
+    let transient = [429, 500, 502, 503, 504].map(status);
+    let never = [200, 301, 400, 401, 403, 404, 405, 408, 413, 422, 501, 505, 599].map(status);
+    let has = |session: &Session, method: &str| {
+        method != "ping" || session.core.server().is_some_and(|server| server.protocol_version.is_legacy())
+    };
+    let check = |method: &str, failure: Failure, expected: bool| {
+        for mut session in both().into_iter().filter(|session| has(session, method)) {
+            let (call, _) = session.ask(method, &params(method));
+            assert_eq!(session.fails(call, failure), expected, "{method} {failure:?}");
+            session.core.cancel(call, None);
+            session.drain();
+            session.assert_idle();
+        }
+    };
+    for method in IDEMPOTENT {
+        check(method, Failure::NotSent, true);
+        check(method, Failure::Lost, true);
+        transient.iter().for_each(|failure| check(method, *failure, true));
+        never.iter().for_each(|failure| check(method, *failure, false));
+    }
+    for method in OTHERS {
+        check(method, Failure::NotSent, true);
+        check(method, Failure::Lost, false);
+        transient.iter().chain(&never).for_each(|failure| check(method, *failure, false));
+    }
+}
+
+/// protocol:H-38: a new id for each attempt, the same params, and one end; an answer to the lost one is for nobody.
+#[test]
+fn a_list_whose_connection_breaks_is_asked_for_again() {
+    for mut session in both() {
+        let (call, first) = session.ask("tools/list", &json!({"cursor": "c"}));
+        assert!(session.fails(call, Failure::Lost));
+        let second = session.tries_again(call, 125, 250);
+        assert_eq!(second["method"], "tools/list");
+        assert_eq!(second["params"]["cursor"], "c");
+        assert_ne!(second["id"], first["id"]);
+        session.answer(&first["id"], &json!({"tools": [1]}));
+        assert_eq!(session.diagnostics(), [DiagnosticKind::LateResponse]);
+        assert!(session.fails(call, status(502)));
+        let third = session.tries_again(call, 250, 500);
+        session.answer(&third["id"], &json!({"tools": []}));
+        assert_eq!(session.outcome(call).unwrap().as_str(), r#"{"tools":[]}"#);
+        session.assert_idle();
+    }
+}
+
+/// A tool call of which no byte was sent is the same call: in the legacy era even the same message.
+#[test]
+fn a_tool_call_that_never_left_is_sent_again() {
+    for mut session in both() {
+        let (call, first) = session.ask("tools/call", &json!({"name": "pay"}));
+        assert!(session.fails(call, Failure::NotSent));
+        let second = session.tries_again(call, 125, 250);
+        assert_eq!(second["params"], first["params"]);
+        assert!(!session.fails(call, Failure::Lost), "now it may have been seen");
+        session.answer(&second["id"], &json!({"content": []}));
+        session.outcome(call).unwrap();
+        session.assert_idle();
+    }
+}
+
+/// seed:3.4
+#[test]
+fn attempts_are_bounded() {
+    for attempts in 0..5 {
+        let retry = RetryConfig { max_attempts: attempts, ..RetryConfig::default() };
+        for mut session in [legacy_with(retry), modern_with(retry)] {
+            let (call, _) = session.ask("tools/list", &json!({}));
+            for retry in 1..attempts.max(1) {
+                assert!(session.fails(call, Failure::NotSent), "{retry} of {attempts}");
+                session.tries_again(call, 125, 2000);
+            }
+            assert!(!session.fails(call, Failure::NotSent), "{attempts}");
+            session.core.forget(call);
+            session.assert_idle();
+        }
+    }
+}
+
+#[test]
+fn retries_can_be_switched_off() {
+    let once = CallOptions { retry: false, ..CallOptions::default() };
+    for mut session in both() {
+        let (call, _) = session.ask_with("tools/list", &json!({}), &once);
+        assert!(!session.fails(call, Failure::NotSent));
+    }
+    for mut session in [legacy_with(RetryConfig::off()), modern_with(RetryConfig::off())] {
+        let (call, _) = session.ask("tools/list", &json!({}));
+        assert!(!session.fails(call, Failure::NotSent));
+    }
+}
+
+/// The deadline of a call spans its attempts: no wait outlasts it, and no attempt prolongs it.
+#[test]
+fn the_deadline_spans_all_attempts() {
+    for mut session in both() {
+        let options = CallOptions::with_timeout(Duration::from_secs(1));
+        let (call, _) = session.ask_with("tools/list", &json!({}), &options);
+        let end = session.now + Duration::from_secs(1);
+        assert!(session.fails(call, Failure::Lost));
+        session.tries_again(call, 125, 250);
+        assert_eq!(session.core.call_deadline(call), Some(end));
+        session.advance(end - session.now - Duration::from_millis(100));
+        assert!(!session.fails(call, Failure::Lost), "the wait would outlast it");
+        session.advance(Duration::from_millis(100));
+        assert!(
+            matches!(session.failure(call), CallError::Timeout { after, .. } if after == Duration::from_secs(1))
+        );
+        session.assert_idle();
+    }
+}
+
+/// seed:B27, seed:S-12: what the server writes lengthens a wait within its limit, and starts none.
+#[test]
+fn the_server_can_only_ask_for_more_time() {
+    for mut session in both() {
+        let (call, _) = session.ask("tools/list", &json!({}));
+        assert!(session.fails(call, busy(0)));
+        session.tries_again(call, 125, 250);
+        assert!(session.fails(call, busy(5)));
+        session.tries_again(call, 5000, 5000);
+    }
+    for mut session in both() {
+        let (call, _) = session.ask("tools/list", &json!({}));
+        assert!(!session.fails(call, busy(6)));
+        assert!(!session.fails(call, Failure::Status { status: 404, retry_after: Some(Duration::ZERO) }));
+        let (tool, _) = session.ask("tools/call", &json!({"name": "n"}));
+        assert!(!session.fails(tool, busy(0)));
+        // An error object is an answer, whatever its text says.
+        let (other, request) = session.ask("prompts/list", &json!({}));
+        let error = json!({"code": -32000, "message": "HTTP 503 connection reset, retry"});
+        session.peer_json(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
+        assert!(matches!(session.failure(other), CallError::Rpc(_)));
+        assert!(session.sent().is_empty());
+    }
+}
+
+/// protocol:M-06: an attempt in the middle of a call carries what people answered for it, and nobody is asked again.
+#[test]
+fn what_was_answered_on_the_way_is_not_asked_for_again() {
+    let mut session = modern_with(RetryConfig::default());
+    let (call, request) = session.ask("resources/read", &json!({"uri": "a:b"}));
+    session.answer(&request["id"], &json!({"resultType": "input_required", "requestState": "s\u{1}"}));
+    session.advance(Duration::from_millis(50));
+    let round = session.only_sent();
+    assert!(session.fails(call, Failure::Lost));
+    let again = session.tries_again(call, 125, 250);
+    assert_eq!(again["params"], round["params"]);
+    assert_eq!(again["params"]["requestState"], "s\u{1}");
+    session.answer(&again["id"], &json!({"resultType": "complete", "contents": []}));
+    session.outcome(call).unwrap();
+    session.assert_idle();
+}
+
+/// A call that ends while it waits sends nothing more, and nobody is told of a request that nobody waits for.
+#[test]
+fn a_call_that_waits_can_be_given_up() {
+    for method in ["tools/list", "tools/call"] {
+        for mut session in both() {
+            let (call, _) = session.ask(method, &params(method));
+            assert!(session.fails(call, Failure::NotSent));
+            session.core.cancel(call, None);
+            assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: false }));
+            session.seconds(60);
+            assert!(session.sent().is_empty(), "{method}");
+            session.assert_idle();
+        }
+        for mut session in both() {
+            let (call, _) = session.ask(method, &params(method));
+            assert!(session.fails(call, Failure::NotSent));
+            session.core.handle_closed();
+            assert!(matches!(session.failure(call), CallError::Closed { .. }));
+            session.seconds(60);
+            assert!(session.sent().is_empty(), "{method}");
+            session.assert_idle();
+        }
+    }
+}
+
+/// A session that is lost while a call waits is renewed for it, once its wait is over (protocol:H-14).
+#[test]
+fn a_retry_waits_for_a_new_session() {
+    for method in ["tools/list", "tools/call"] {
+        let mut session = legacy_with(RetryConfig::default());
+        let (call, _) = session.ask(method, &params(method));
+        let (other, _) = session.ask("tools/call", &params("tools/call"));
+        assert!(session.fails(call, Failure::NotSent));
+        assert!(session.core.handle_session_lost(session.now, other));
+        session.drain();
+        let handshake = session.only_sent();
+        assert_eq!(handshake["method"], "initialize");
+        session.seconds(1);
+        assert!(session.sent().is_empty(), "held");
+        session.events();
+        let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}});
+        session.answer(&handshake["id"], &result);
+        session.core.handle_initialized_delivered(session.now);
+        let sent = session.sent();
+        let methods: Vec<_> = sent.iter().map(|message| message["method"].as_str().unwrap()).collect();
+        assert_eq!(methods, ["notifications/initialized", "tools/call", method]);
+        session.events();
+        session.answer(&sent[2]["id"], &json!({"tools": [], "content": []}));
+        session.outcome(call).unwrap();
+    }
+}
+
+#[test]
+fn only_calls_of_the_application_are_tried_again() {
+    let mut session = modern_with(RetryConfig::default());
+    let wanted = serde_json::from_value(json!({"toolsListChanged": true})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    session.drain();
+    assert!(!session.core.retry(session.now, listen, Failure::NotSent));
+    let mut session = Session::new(on_exchanges());
+    let probe = session.initialize();
+    assert!(!session.core.retry(session.now, probe, Failure::NotSent));
+    let mut session = both();
+    let gone = session[0].ask("tools/list", &json!({})).0;
+    session[0].core.forget(gone);
+    let now = session[0].now;
+    assert!(!session[0].core.retry(now, gone, Failure::NotSent));
+}

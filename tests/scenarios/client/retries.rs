@@ -1,0 +1,124 @@
+//! Calls over HTTP that fail on their way.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use mcp_client::{Client, HttpServer, Mode, RetryConfig};
+use serde_json::{Value, json};
+
+use super::peer::{builder, diagnostics, recorded, summary};
+use crate::http::script::{Peer, Request, Server};
+
+async fn connected(builder: mcp_client::ClientBuilder) -> (Client, Server, Peer) {
+    let server = Server::start().await;
+    let url = server.url();
+    let builder = builder.mode(Mode::Auto);
+    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, probe) = server.request().await;
+    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
+    answer(&mut peer, &probe, discovered).await;
+    (connecting.await.unwrap().unwrap(), server, peer)
+}
+
+fn id(request: &Request) -> Value {
+    serde_json::from_str::<Value>(&request.body).unwrap()["id"].clone()
+}
+
+async fn answer(peer: &mut Peer, request: &Request, result: Value) {
+    peer.json(&json!({ "jsonrpc": "2.0", "id": id(request), "result": result }).to_string()).await;
+}
+
+fn tools() -> Value {
+    json!({ "tools": [], "resultType": "complete" })
+}
+
+/// protocol:H-38, seed:E26: a list is asked for again under another id, within the bounds of its wait.
+#[tokio::test]
+async fn a_list_whose_connection_breaks_is_asked_for_again() {
+    let (recording, events) = recorded(builder());
+    let (client, server, mut peer) = connected(recording).await;
+    let begun = tokio::time::Instant::now();
+    let listing = tokio::spawn(client.list_tools().into_future());
+    let first = peer.request().await;
+    drop(peer);
+    let (mut peer, second) = server.request().await;
+    assert_ne!(id(&first), id(&second));
+    peer.respond("503 Service Unavailable", "", "try again").await;
+    drop(peer);
+    let (mut peer, third) = server.request().await;
+    answer(&mut peer, &third, tools()).await;
+    listing.await.unwrap().unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(125 + 250), "{:?}", begun.elapsed());
+    assert_eq!(diagnostics(&events), ["call_retried"; 2]);
+}
+
+/// protocol:H-38, protocol:10.11, seed:E26: nobody knows what became of a tool call, so it is not repeated.
+#[tokio::test]
+async fn a_tool_call_whose_connection_breaks_is_not_repeated() {
+    let (recording, events) = recorded(builder());
+    let (client, server, mut peer) = connected(recording).await;
+    let calling = tokio::spawn(client.call_tool("pay", json!({})).into_future());
+    peer.request().await;
+    drop(peer);
+    assert_eq!(summary(calling.await.unwrap()), ("transport", true));
+    let waited = tokio::time::timeout(Duration::from_secs(1), server.accept()).await;
+    assert!(waited.is_err(), "a second connection");
+    assert!(diagnostics(&events).is_empty());
+}
+
+/// One of which no byte could be sent is the same call still.
+#[tokio::test]
+async fn a_tool_call_that_reached_nobody_is_sent_when_the_server_is_back() {
+    // An address of its own: the port must be free for the second server.
+    let server = Server::bind("127.0.78.1:0").await;
+    let (address, url) = (server.address(), server.url());
+    let connecting =
+        tokio::spawn(async move { builder().mode(Mode::Auto).connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, probe) = server.request().await;
+    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
+    answer(&mut peer, &probe, discovered).await;
+    let client = connecting.await.unwrap().unwrap();
+    drop((peer, server));
+    // The client has seen its pooled connection end.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let mut events = client.events();
+    let calling = tokio::spawn(client.call_tool("pay", json!({})).into_future());
+    while !matches!(
+        events.next().await.unwrap(),
+        mcp_client::ClientEvent::Diagnostic(diagnostic) if diagnostic.kind.as_str() == "call_retried"
+    ) {}
+    let server = Server::bind(&address.to_string()).await;
+    let (mut peer, request) = server.request().await;
+    answer(&mut peer, &request, json!({ "content": [], "resultType": "complete" })).await;
+    calling.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn retries_can_be_switched_off() {
+    let (client, server, mut peer) = connected(builder()).await;
+    let listing = tokio::spawn(client.request_raw("tools/list", ()).no_retry().into_future());
+    peer.request().await;
+    drop(peer);
+    assert_eq!(summary(listing.await.unwrap()), ("transport", true));
+    drop(server);
+    let (client, server, mut peer) = connected(builder().retry(RetryConfig::off())).await;
+    let listing = tokio::spawn(client.list_tools().into_future());
+    peer.request().await;
+    drop(peer);
+    assert_eq!(summary(listing.await.unwrap()), ("transport", true));
+    assert_eq!(server.accepted(), 1);
+}
+
+/// auth:LIM-14: a server that refuses for good, and one that asks for more time than the client has.
+#[tokio::test]
+async fn a_server_that_keeps_refusing_is_left_alone() {
+    for (head, attempts) in [("", 3), ("retry-after: 3600\r\n", 1)] {
+        let (client, _server, mut peer) = connected(builder()).await;
+        let listing = tokio::spawn(client.list_tools().into_future());
+        for _ in 0..attempts {
+            peer.request().await;
+            peer.respond("503 Service Unavailable", head, "").await;
+        }
+        assert_eq!(summary(listing.await.unwrap()).0, "transport", "{head}");
+    }
+}
