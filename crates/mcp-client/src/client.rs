@@ -15,6 +15,7 @@ use crate::builder::ClientBuilder;
 use crate::close_reason::CloseReason;
 use crate::defaults::Defaults;
 use crate::desk::{Desk, ElicitationRoute, Elicitations};
+use crate::driver::spans;
 use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
 use crate::elicitation::ElicitationHandler;
 use crate::error::Error;
@@ -76,8 +77,10 @@ impl Client {
     /// Does the handshake and opens the standing stream. What was begun is ended if it fails. `begun`: from when on the time
     /// of the handshake counts.
     pub(crate) async fn finish_connecting(self, begun: Instant) -> Result<Self, Error> {
-        match Arc::clone(&self.inner.driver).handshake(begun).await {
+        let driver = &self.inner.driver;
+        match spans::traced(spans::connect(driver), Arc::clone(driver).handshake(begun)).await {
             Ok(server) => {
+                spans::connected(driver, &server);
                 // Invariant: this runs once for each client, so the cell is empty.
                 let _ = self.inner.server.set(server);
                 if let Some(reader) = self.inner.driver.spawn_stream_reader().await {

@@ -35,6 +35,13 @@ use crate::urls_required::UrlRetry;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u64);
 
+impl CallId {
+    /// Its number, for logs. The calls of one connection count up.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A table by call. The ids are ours and count up, so nobody can aim at a bucket and no keyed hash is needed.
 pub type CallMap<T> = HashMap<CallId, T, BuildHasherDefault<CallIdHasher>>;
 

@@ -14,6 +14,7 @@ mod questions;
 mod retries;
 mod runtimes;
 mod schema;
+mod secrets;
 mod skills;
 mod tasks;
 mod tasks_http;

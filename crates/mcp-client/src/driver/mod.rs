@@ -13,6 +13,7 @@ mod http;
 mod open_call;
 mod questions;
 mod slot;
+pub(crate) mod spans;
 mod subscribing;
 mod tasking;
 
@@ -173,6 +174,9 @@ impl Driver {
     }
 
     pub(crate) fn emit(&self, event: ClientEvent) {
+        if matches!(event, ClientEvent::Closed { .. }) {
+            spans::closed(self);
+        }
         if let Some(listener) = &self.listeners.on_event {
             let event = event.clone();
             // One that panics must not end the task that reads the connection. The panic hook has reported it.
@@ -342,7 +346,8 @@ impl Driver {
         on_progress: Option<ProgressFn>,
     ) -> Result<RawJson, Error> {
         let call = self.open(|core, now| core.call(now, method, params.as_ref(), &options))?;
-        self.drive(call, on_progress).await.map(|(raw, _)| raw)
+        let span = spans::call(&self, method, call.id);
+        spans::traced(span, self.drive(call, on_progress)).await.map(|(raw, _)| raw)
     }
 
     /// Takes up a call that was put away.
@@ -354,7 +359,8 @@ impl Driver {
         on_progress: Option<ProgressFn>,
     ) -> Result<RawJson, Error> {
         let call = self.open(|core, now| core.resume_suspended(now, suspended, answers, &options))?;
-        self.drive(call, on_progress).await.map(|(raw, _)| raw)
+        let span = spans::call(&self, &suspended.method, call.id);
+        spans::traced(span, self.drive(call, on_progress)).await.map(|(raw, _)| raw)
     }
 
     /// What the application connected to.
