@@ -118,6 +118,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Declares that the sampling handler also serves requests with tools (2025-11-25 and later). Without it they are refused
+    /// before they reach it. Has no effect without a handler.
+    pub fn sampling_with_tools(mut self) -> Self {
+        self.config.sampling_tools = true;
+        self
+    }
+
     /// Declares these elicitation modes instead of both. Has no effect where nobody is there to answer.
     pub fn elicitation_modes(mut self, modes: ElicitationSupport) -> Self {
         self.modes = Some(modes);

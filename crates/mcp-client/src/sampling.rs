@@ -5,12 +5,17 @@ use std::future::Future;
 use std::pin::Pin;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
+use serde::Deserialize;
 
 /// Answers `sampling/createMessage`: shows the request to a person, asks the model and brings back what it said.
 ///
 /// Params and result are raw JSON: `CreateMessageRequestParams` and `CreateMessageResult` of [`model`](crate::model) read
 /// and write them. A closure `async |params, context| ...` is a handler too. Each request runs on a task of its own; when
 /// nobody waits for the answer any more, the future is dropped.
+///
+/// Tools and tool messages only come where [`ClientBuilder::sampling_with_tools`](crate::ClientBuilder::sampling_with_tools)
+/// declared them, and then keep the rules for them. The answer is written as the revision has it: a list of blocks becomes
+/// its one block before 2025-11-25, and what cannot be said there, or uses tools that were not offered, is not sent.
 ///
 /// An `Err` refuses: a legacy server gets the error object (code -1 where the user said no), a call of the modern era ends
 /// with it as [`InputRefused`](crate::ErrorKind::InputRefused), and nobody is told.
@@ -45,6 +50,21 @@ pub struct SamplingContext {
     pub server: String,
     /// The id the server gave the request, for logs.
     pub request_id: RequestId,
+    /// The most tokens to sample, `maxTokens` of the params: the model must keep to it. An answer that is longer than any
+    /// tokenizer could make of so many is not sent. `None` where the server gave none.
+    pub max_tokens: Option<u64>,
+}
+
+impl SamplingContext {
+    pub(crate) fn new(server: String, request_id: RequestId, params: &RawJson) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Asked {
+            max_tokens: Option<u64>,
+        }
+        let max_tokens = params.parse::<Asked>().ok().and_then(|asked| asked.max_tokens);
+        Self { server, request_id, max_tokens }
+    }
 }
 
 /// The handler behind a pointer; the trait itself is not object safe.

@@ -34,6 +34,9 @@ pub struct Config {
     pub roots: Option<Vec<Root>>,
     /// Whether an application handler answers `sampling/createMessage`. Default: no.
     pub sampling: bool,
+    /// Whether that handler also serves requests with tools (2025-11-25 and later). Default: no. Has no effect without
+    /// `sampling`.
+    pub sampling_tools: bool,
     /// How tasks are waited for. `None` (the default): a modern server is told nothing of tasks and makes none, and no
     /// legacy server is asked for one. `Some`: the extension `io.modelcontextprotocol/tasks` is declared with each modern
     /// request, and tools that must be tasks under 2025-11-25 are called as such.
@@ -75,6 +78,7 @@ impl Config {
             extensions: BTreeMap::new(),
             roots: None,
             sampling: false,
+            sampling_tools: false,
             tasks: None,
             send_client_info: true,
             mode: Mode::Legacy,
@@ -102,7 +106,9 @@ impl Config {
         if self.tasks.is_some() {
             capabilities.extensions.insert(meta::TASKS_EXTENSION.to_owned(), Settings::empty());
         }
-        capabilities.sampling = self.sampling.then(SamplingCapability::new);
+        let sampling = SamplingCapability::new();
+        let sampling = if self.sampling_tools { sampling.with_tools() } else { sampling };
+        capabilities.sampling = self.sampling.then_some(sampling);
         capabilities
     }
 }

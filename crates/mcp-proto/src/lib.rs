@@ -21,6 +21,7 @@ mod probe;
 mod renewal;
 mod retry;
 mod roots;
+mod sampling;
 mod server_requests;
 mod standstill;
 mod suspended;

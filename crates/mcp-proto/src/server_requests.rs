@@ -7,8 +7,7 @@ use std::time::Instant;
 use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
 use mcp_jsonrpc::{ErrorCode, ErrorObject, ParseError, RawJson, RawRef, RequestId, encode};
 use mcp_model::{EmptyResult, ProtocolVersion, methods};
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::call::{CallId, CallKind};
 use crate::config::{ElicitationSupport, Limits};
@@ -16,6 +15,7 @@ use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::Misuse;
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
+use crate::sampling::SamplingAsked;
 use crate::tasks::RelatedTask;
 use crate::timers::Timer;
 use crate::transmit::TransmitKind;
@@ -58,7 +58,7 @@ pub(crate) enum Asker {
 #[derive(Debug)]
 enum Asked {
     Elicit(ElicitRequest),
-    CreateMessage,
+    CreateMessage(SamplingAsked),
 }
 
 impl ServerRequests {
@@ -112,7 +112,7 @@ impl Connection {
     /// question cannot have; then it stays open.
     pub fn answer(&mut self, now: Instant, request: ServerRequestId, answer: Answer) -> Result<(), Misuse> {
         let open = self.server_requests.open.get(&request).ok_or(Misuse::StaleRequest)?;
-        if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage)) {
+        if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage(_))) {
             return Err(Misuse::WrongAnswer);
         }
         self.clock = Some(now);
@@ -223,7 +223,7 @@ impl Connection {
     }
 
     /// What every question that waits for a person needs: a revision that was settled, and params.
-    fn read_params<'a>(
+    pub(crate) fn read_params<'a>(
         &self,
         params: Option<RawRef<'a>>,
     ) -> Result<(ProtocolVersion, RawRef<'a>), ErrorObject> {
@@ -259,28 +259,6 @@ impl Connection {
             .url(self.config.elicitation_urls.clone())
     }
 
-    /// Checks the outermost shape of a sampling request; the error is what goes on the wire.
-    pub(crate) fn read_sampling(&self, params: Option<RawRef<'_>>) -> Result<RawJson, ErrorObject> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Tools {
-            tools: Option<IgnoredAny>,
-            tool_choice: Option<IgnoredAny>,
-        }
-        let (version, params) = self.read_params(params)?;
-        let invalid = |message: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, message);
-        if !params.as_str().starts_with('{') {
-            return Err(invalid("params are no object"));
-        }
-        let read: Tools = params.parse().map_err(|_| invalid("params are not readable"))?;
-        // Sampling with tools is a capability of its own, which this client does not declare; an earlier revision does
-        // not know these members.
-        if version >= ProtocolVersion::V2025_11_25 && (read.tools.is_some() || read.tool_choice.is_some()) {
-            return Err(invalid("this client did not declare sampling with tools"));
-        }
-        Ok(params.to_owned())
-    }
-
     fn ask(&mut self, now: Instant, related_call: Option<CallId>, wire_id: RequestId, input: InputRequest) {
         if let Some(refusal) = self.server_requests.refusal(1, input.bytes()) {
             self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
@@ -302,7 +280,7 @@ impl Connection {
         let bytes = input.bytes();
         let asked = match &input {
             InputRequest::Elicit(request) => Asked::Elicit(request.clone()),
-            InputRequest::CreateMessage(_) => Asked::CreateMessage,
+            InputRequest::CreateMessage(params) => Asked::CreateMessage(SamplingAsked::of(params)),
         };
         let id = ServerRequestId(self.server_requests.next);
         self.server_requests.next += 1;
@@ -345,7 +323,7 @@ impl Connection {
         );
         let answer = match open.asked {
             Asked::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),
-            Asked::CreateMessage => Answer::Error(ErrorObject::new(
+            Asked::CreateMessage(_) => Answer::Error(ErrorObject::new(
                 ErrorCode::INTERNAL_ERROR,
                 "the client did not answer in time",
             )),
@@ -369,9 +347,11 @@ impl Connection {
                     Ok(RawJson::from_serialize(&ElicitResult::cancel()))
                 }
             },
-            (Answer::Result(result), Asked::CreateMessage) => Ok(Ok(result)),
+            (Answer::Result(result), Asked::CreateMessage(asked)) => {
+                self.checked_sample(*asked, result).map(Ok)
+            }
             // Invariant: `answer` refuses this pair, and nothing else makes one.
-            (Answer::Elicit(result), Asked::CreateMessage) => Ok(RawJson::from_serialize(&result)),
+            (Answer::Elicit(result), Asked::CreateMessage(_)) => Ok(RawJson::from_serialize(&result)),
         };
         let answer = answer.and_then(|written| {
             // What was received and is passed on is only known to be bracketed.

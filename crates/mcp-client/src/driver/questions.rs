@@ -70,7 +70,7 @@ impl Driver {
         match input {
             InputRequest::CreateMessage(params) => {
                 let handler = self.listeners.sampling.clone()?;
-                let context = SamplingContext { server, request_id: wire_id };
+                let context = SamplingContext::new(server, wire_id, &params);
                 Some(Box::pin(async move {
                     match handler.create_message(params, context).await {
                         Ok(result) => Answer::Result(result),

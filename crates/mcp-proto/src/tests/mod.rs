@@ -20,6 +20,7 @@ mod progress;
 mod refusals;
 mod renewal;
 mod retry;
+mod sampling;
 mod secrets;
 mod server_requests;
 mod tasks;
