@@ -200,15 +200,6 @@ impl Connection {
         }
     }
 
-    /// Gives a call another deadline, counted from another beginning.
-    pub(crate) fn set_deadline(&mut self, call: CallId, started: Instant, deadline: Option<Instant>) {
-        let Some(state) = self.calls.get_mut(&call) else { return };
-        state.started = started;
-        let old = std::mem::replace(&mut state.deadline, deadline);
-        self.disarm(old, Timer::Call(call));
-        self.arm(deadline, Timer::Call(call));
-    }
-
     /// The next of the numbers that begin at the seed (SplitMix64): for waits, where all that matters is that they differ.
     fn random(&mut self) -> u64 {
         let seed = &mut self.config.retry.jitter_seed;
