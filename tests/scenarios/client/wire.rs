@@ -122,11 +122,12 @@ async fn each_message_is_a_post_of_its_own_and_a_url_is_left_alone() {
     assert_eq!(kinds, ["initialize", "notifications/initialized", "answer", "tools/call"]);
     assert!(posts.iter().all(Value::is_object));
     assert_eq!(posts[2], json!({ "jsonrpc": "2.0", "id": 1, "result": { "action": "accept" } }));
-    let requests = notes.requests.lock().unwrap();
-    assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer a")));
-    let session = |request: &&Request| request.header("mcp-session-id") == Some("Odd-Case");
-    assert_eq!(requests.iter().filter(session).count(), requests.len() - 1, "all but initialize");
-    drop(requests);
+    {
+        let requests = notes.requests.lock().unwrap();
+        assert!(requests.iter().all(|request| request.header("authorization") == Some("Bearer a")));
+        let session = |request: &&Request| request.header("mcp-session-id") == Some("Odd-Case");
+        assert_eq!(requests.iter().filter(session).count(), requests.len() - 1, "all but initialize");
+    }
     tokio::select! {
         biased;
         _ = trap.accept() => panic!("somebody fetched the URL"),
