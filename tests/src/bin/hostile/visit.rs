@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The largest message that is taken; so that what is oversized need not be large.
 pub(crate) const MAX_MESSAGE: usize = 512 * 1024;
 
+/// The longest error: both attempts of a connect, each with 2 KiB of standard error of which every byte is escaped.
+const MAX_SHOWN: usize = 24 * 1024;
+
 /// What went wrong with a behaviour.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
@@ -176,7 +179,7 @@ fn check<T: Debug>(into: &mut Vec<String>, what: &str, ending: &Result<T, Error>
     if shown.chars().any(char::is_control) || shown.contains('\u{202e}') {
         into.push(format!("{what}: the error shows control characters: {shown:?}"));
     }
-    if shown.len() > 16 * 1024 {
+    if shown.len() > MAX_SHOWN {
         into.push(format!("{what}: the error is {} bytes long", shown.len()));
     }
     if shown.contains(SESSION) || debug.contains(SESSION) {
