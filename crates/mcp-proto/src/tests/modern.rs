@@ -317,7 +317,7 @@ fn an_argument_that_no_header_can_hold_is_refused_before_it_leaves() {
     session.assert_idle();
 }
 
-/// protocol:H-55, protocol:H7, protocol:10.17
+/// protocol:H-55, protocol:H7, protocol:10.17, field:FR-070
 #[test]
 fn refused_headers_lead_to_a_fresh_list_and_one_more_try() {
     let mut session = Session::modern(on_exchanges());
