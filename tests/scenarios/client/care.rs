@@ -150,7 +150,7 @@ async fn a_close_of_our_own_and_one_of_the_peer_are_told_apart() {
     }
 }
 
-/// protocol:C-05, protocol:G-03: what waited for room has not left, so nothing is said of it and its outcome is known.
+/// protocol:C-05, seed:B23: what waited for room has not left, so nothing is said of it and its outcome is known.
 #[tokio::test(start_paused = true)]
 async fn a_call_given_up_while_it_waits_for_room_has_not_left() {
     let mut limits = LineLimits::default();

@@ -252,6 +252,53 @@ async fn a_method_that_a_modern_server_lacks_is_its_error() {
     assert!(notes.all("GET").is_empty());
 }
 
+/// protocol:H-39: a stream may tell of progress and end with a question; the call goes on with another request.
+#[tokio::test]
+async fn a_stream_may_end_with_a_question() {
+    let server = Server::start().await;
+    let url = server.url();
+    let notes = Arc::new(Notes::default());
+    let answer = async |peer: &mut Peer, _: &Request, message: Value| {
+        if message["method"] == "server/discover" {
+            let discovered = json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                "ttlMs": 0, "cacheScope": "private",
+            });
+            return peer.json(&result(&message, &discovered)).await;
+        }
+        if message["params"]["requestState"] == "s" {
+            assert_eq!(message["params"]["inputResponses"]["q"], json!({ "action": "accept" }));
+            return peer.json(&result(&message, &json!({ "resultType": "complete", "content": [] }))).await;
+        }
+        let params = json!({ "mode": "url", "message": "Go?", "url": "https://example.com/go" });
+        let question = json!({ "method": "elicitation/create", "params": params });
+        let asks = json!({ "resultType": "input_required", "inputRequests": { "q": question }, "requestState": "s" });
+        let token = &message["params"]["_meta"]["progressToken"];
+        let params = json!({ "progressToken": token, "progress": 1 });
+        let progress = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
+        peer.stream("").await;
+        peer.chunk(&event(&progress.to_string())).await;
+        peer.chunk(&event(&result(&message, &asks))).await;
+        peer.end().await;
+    };
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let test = async {
+        let client = connect(&url, Mode::Auto).await;
+        let call = client
+            .call_tool("t", json!({}))
+            .on_progress(move |step| told.lock().unwrap().push(step.progress));
+        within(call.into_future()).await.unwrap();
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+    assert_eq!(*seen.lock().unwrap(), [1.0]);
+    assert_eq!(notes.all("POST").len(), 3);
+}
+
 /// protocol:L-33: the words of a modern server that refuses `initialize` reach the user.
 #[tokio::test(start_paused = true)]
 async fn what_a_modern_server_says_to_initialize_is_shown() {

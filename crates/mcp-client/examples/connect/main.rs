@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stderr, reason = "a program for the shell")]
 
+mod changes;
 mod elicit;
 mod options;
 mod output;
@@ -72,6 +73,7 @@ async fn run(options: &Options, endpoint: Endpoint) -> bool {
         Err(failure) => return output.step::<()>(&step, &Err(failure)),
     };
     let mut ok = output.step(&step, &Ok(&client.server().raw));
+    let _changes = changes::follow(&client, options, &output).await;
 
     if options.list {
         ok &= lists(&client, options, &output).await;

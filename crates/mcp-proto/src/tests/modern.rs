@@ -112,6 +112,12 @@ fn the_head_repeats_method_and_name_on_exchanges_only() {
     );
     check("tasks/get", json!({"taskId": "t"}), Some("t"));
     check("completion/complete", json!({"ref": {"name": "x"}}), None);
+    // protocol:H-36: notifications say the same.
+    session.core.notify("vendor/notice", None).unwrap();
+    session.drain();
+    let head = session.sent.pop().unwrap().head;
+    assert_eq!(head.protocol_version, Some(MODERN));
+    assert_eq!(head.routing.map(|routing| routing.method).as_deref(), Some("vendor/notice"));
 
     let mut session = Session::modern(on_channel());
     session.core.call(session.now, "tools/list", None, &CallOptions::default()).unwrap();
