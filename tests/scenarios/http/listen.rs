@@ -95,7 +95,8 @@ async fn a_closed_stream_is_opened_again_with_its_cursor() {
         let ended = Instant::now();
         let get = peer.request().await;
         let waited = ended.elapsed();
-        assert!(waited >= Duration::from_millis(195) && waited < Duration::from_millis(500), "{waited:?}");
+        // That it is no longer is shown in virtual time, where a busy machine does not count.
+        assert!(waited >= Duration::from_millis(195), "{waited:?}");
         assert_eq!(get.header("last-event-id"), Some("7"));
         peer.stream("").await;
         peer.chunk(&event(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#)).await;
