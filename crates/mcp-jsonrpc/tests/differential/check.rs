@@ -2,6 +2,7 @@
 
 use mcp_jsonrpc::{
     Awaited, DecodeError, DecodeLimits, Incoming, Message, RawRef, decode, decode_awaited, decode_slice,
+    plain_answer,
 };
 
 use super::reference::{self, Verdict};
@@ -20,6 +21,12 @@ pub(crate) fn check(bytes: &[u8]) {
     assert_eq!(outcome, decode(text, &limits), "{text}");
     let awaited = decode_awaited::<serde_json::Value>(text, &limits);
     assert_eq!(awaited, outcome.clone().map(in_two_passes), "{text}");
+    if let Some(plain) = plain_answer(text, &limits)
+        && serde_json::from_str::<serde_json::Value>(plain.result).is_ok()
+    {
+        let Ok(Incoming::Single(Message::Response(response))) = &outcome else { panic!("no answer: {text}") };
+        assert_eq!((&response.id, response.result.as_str()), (&plain.id, plain.result), "{text}");
+    }
     let offset = outcome.as_ref().err().map_or(0, DecodeError::offset);
     assert!(offset <= bytes.len(), "{text}");
     if let Some(expected) = reference::judge(text) {
