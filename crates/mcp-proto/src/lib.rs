@@ -26,6 +26,7 @@ mod server_requests;
 mod standstill;
 mod suspended;
 mod tasks;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -48,6 +49,7 @@ pub use phase::ServerFacts;
 pub use retry::{Failure, RetryConfig};
 pub use suspended::SuspendedCall;
 pub use tasks::{StoredTask, TaskConfig, TaskError, TaskOptions, TaskUpdate};
+pub use taking::Taking;
 pub use tool_headers::{ToolHeaders, ToolHeadersError};
 pub use transmit::{Head, Routing, Transmit, TransmitKind};
 pub use urls_required::UrlsRequired;

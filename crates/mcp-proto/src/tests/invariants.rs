@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitResult;
-use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode};
-use mcp_model::{ProtocolVersion, Root};
+use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode, plain_answer};
+use mcp_model::{CallToolResult, ProtocolVersion, ResultType, Root, inspect_result_type};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -40,6 +40,7 @@ enum Step {
     Roots { count: usize },
     Send,
     Start,
+    Takes,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -66,6 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
         12 => Just(Step::Send),
         3 => Just(Step::Start),
+        6 => Just(Step::Takes),
     ]
 }
 
@@ -87,6 +89,8 @@ struct Model {
     holding: bool,
     /// The driver takes nothing.
     paused: bool,
+    /// The driver reads results by itself where it may.
+    takes: bool,
     questions: Vec<ServerRequestId>,
     gone_questions: HashSet<ServerRequestId>,
     /// States that came back to the server: each does at most once.
@@ -130,6 +134,7 @@ impl Model {
             held: Vec::new(),
             holding: false,
             paused: false,
+            takes: false,
             questions: Vec::new(),
             gone_questions: HashSet::new(),
             returned: HashMap::new(),
@@ -230,6 +235,7 @@ impl Model {
                     self.calls.insert(0, call);
                 }
             }
+            Step::Takes => self.takes = !self.takes,
         }
         if !self.paused {
             self.drain();
@@ -353,7 +359,35 @@ impl Model {
         self.peer(self.origin(exchange), &text);
     }
 
+    /// As a driver does that reads results by itself. Whether this one was for it.
+    fn take(&mut self, text: &str) -> bool {
+        let answer = plain_answer(text, &DecodeLimits::default());
+        let Some((answer, taking)) =
+            answer.and_then(|answer| self.core.taking(&answer.id).map(|taking| (answer, taking)))
+        else {
+            return false;
+        };
+        let value = serde_json::from_str::<CallToolResult>(answer.result).unwrap();
+        let kind = inspect_result_type(answer.result).unwrap();
+        let admitted = taking.admits(answer.result, &value);
+        assert_eq!(admitted, taking.admits(answer.result, &()));
+        assert!(
+            admitted == (kind == ResultType::Complete) || (admitted && self.core.phase.modern().is_none())
+        );
+        if !admitted {
+            return false;
+        }
+        assert!(self.core.is_open(taking.call()));
+        assert!(self.core.take_result(self.now, taking, &answer.id));
+        assert!(!self.core.take_result(self.now, taking, &answer.id), "a result was taken twice");
+        assert!(self.calls.contains(&taking.call()) && self.ended.insert(taking.call()));
+        true
+    }
+
     fn peer(&mut self, origin: Origin, text: &str) {
+        if self.takes && self.take(text) {
+            return;
+        }
         match decode(text, &DecodeLimits::default()) {
             Ok(incoming) => self.core.handle_incoming(self.now, origin, incoming),
             Err(error) => self.core.handle_invalid(&error, text),

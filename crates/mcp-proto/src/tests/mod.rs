@@ -27,6 +27,7 @@ mod tasks;
 mod tasks_inputs;
 mod tasks_legacy;
 mod urls_required;
+mod taking;
 
 use std::time::{Duration, Instant};
 
