@@ -16,4 +16,4 @@ pub mod stdio;
 pub use error::{Error, ErrorKind, Limit, SpawnFailure};
 pub use exit::ProcessExit;
 pub use mcp_jsonrpc::Untrusted;
-pub use received::Received;
+pub use received::{Received, Taker};

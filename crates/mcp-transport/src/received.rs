@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_jsonrpc::{DecodeError, Incoming, RequestId};
+use mcp_jsonrpc::{DecodeError, DecodeLimits, Incoming, PlainAnswer, RequestId};
 
 use crate::Limit;
 
@@ -34,6 +34,46 @@ pub enum Received<'a> {
         /// The request that it answers, where that is beyond doubt ([`mcp_jsonrpc::AnswerScan`]).
         answer_to: Option<RequestId>,
     },
+    /// An answer that the [`Taker`] took. Nobody gives one in where a method takes no `Taker`.
+    Taken,
+}
+
+/// Is shown each plain answer before its result is read, and says whether it has taken it: then nothing else is done with
+/// the message. Where it returns `false` it must have done nothing, and the message goes the usual way.
+///
+/// It must keep the promise of [`plain_answer`](mcp_jsonrpc::plain_answer): what is taken was parsed as one JSON value.
+pub type Taker<'t> = &'t mut (dyn FnMut(&PlainAnswer<'_>) -> bool + Send);
+
+/// Shows a message to the taker and decodes it if it was not taken; `None` if it was.
+#[cfg_attr(
+    not(any(feature = "stdio", feature = "http")),
+    allow(dead_code, reason = "no transport, no message")
+)]
+pub(crate) fn take_or_decode<'a>(
+    text: &'a str,
+    limits: &DecodeLimits,
+    take: Taker<'_>,
+) -> Result<Option<Incoming<'a>>, DecodeError> {
+    if mcp_jsonrpc::plain_answer(text, limits).is_some_and(|answer| take(&answer)) {
+        return Ok(None);
+    }
+    mcp_jsonrpc::decode(text, limits).map(Some)
+}
+
+/// [`take_or_decode`] for bytes, which are checked to be UTF-8 first.
+#[cfg_attr(
+    not(any(feature = "stdio", feature = "http")),
+    allow(dead_code, reason = "no transport, no message")
+)]
+pub(crate) fn take_or_decode_slice<'a>(
+    bytes: &'a [u8],
+    limits: &DecodeLimits,
+    take: Taker<'_>,
+) -> Result<Option<Incoming<'a>>, DecodeError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => take_or_decode(text, limits, take),
+        Err(_) => mcp_jsonrpc::decode_slice(bytes, limits).map(Some),
+    }
 }
 
 /// The first `max_bytes` of `bytes` as text; borrows where they are valid UTF-8.

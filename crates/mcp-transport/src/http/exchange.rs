@@ -8,7 +8,7 @@ use super::core::exchange::ExchangeCore;
 use super::io::open::Open;
 use super::line::Line;
 use super::post::RequestHead;
-use crate::{Error, Received};
+use crate::{Error, Received, Taker};
 
 /// What comes back on one POST: messages while the response is open, then the end.
 ///
@@ -52,11 +52,25 @@ impl Exchange {
     ///
     /// Cancel safe: a dropped future loses nothing, and the next call goes on.
     pub async fn next(&mut self) -> Result<Option<Received<'_>>, Error> {
+        self.next_or_take(&mut |_| false).await
+    }
+
+    /// As [`next`](Self::next), with somebody who may take the answer to the posted request before it is decoded: that is
+    /// then [`Received::Taken`]. Nothing else is shown, and not the answer that opens a session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`next`](Self::next); nothing is taken before the future is ready.
+    pub async fn next_or_take(&mut self, take: Taker<'_>) -> Result<Option<Received<'_>>, Error> {
         if !self.line.advance(&mut self.core).await? {
             return Ok(None);
         }
         let shared = &self.line.shared;
-        let (received, is_last) = self.core.message(&shared.session, &shared.decode_limits)?;
+        let (received, is_last) = self.core.message(&shared.session, &shared.decode_limits, take)?;
         if is_last {
             // Before the caller looks at the answer, so that its next call finds the connection.
             self.line.release();

@@ -15,7 +15,7 @@ use super::exchange::Exchange;
 use super::io::open::Outgoing;
 use super::line::Line;
 use super::post::{PostKind, RequestHead};
-use crate::{Error, ErrorKind, Received};
+use crate::{Error, ErrorKind, Received, Taker};
 
 /// The way to the server. Clones share it.
 #[derive(Clone)]
@@ -91,10 +91,24 @@ impl SseReceiver {
     ///
     /// Cancel safe: a dropped future loses nothing.
     pub async fn recv(&mut self) -> Result<Received<'_>, Error> {
+        self.recv_or_take(&mut |_| false).await
+    }
+
+    /// As [`recv`](Self::recv), with somebody who may take a plain answer before it is decoded: that is then
+    /// [`Received::Taken`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`recv`](Self::recv).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`recv`](Self::recv); nothing is taken before the future is ready.
+    pub async fn recv_or_take(&mut self, take: Taker<'_>) -> Result<Received<'_>, Error> {
         if !self.line.advance(&mut self.core).await? {
             return Err(Error::new(ErrorKind::Closed, "the event stream is over"));
         }
-        Ok(self.core.message(&self.line.shared.decode_limits))
+        Ok(self.core.message(&self.line.shared.decode_limits, take))
     }
 }
 

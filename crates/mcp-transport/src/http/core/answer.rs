@@ -5,6 +5,8 @@ use mcp_jsonrpc::{
 };
 
 use super::feed::Payload;
+use crate::Taker;
+use crate::received::{take_or_decode, take_or_decode_slice};
 
 /// How a request was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,18 @@ pub(crate) fn decode_payload<'a>(
     match payload {
         Payload::Bytes(bytes) => decode_slice(bytes, limits),
         Payload::Text(text) => decode(text, limits),
+    }
+}
+
+/// As [`decode_payload`], unless the message is taken: `None` then.
+pub(crate) fn take_or_decode_payload<'a>(
+    payload: &'a Payload,
+    limits: &DecodeLimits,
+    take: Taker<'_>,
+) -> Result<Option<Incoming<'a>>, DecodeError> {
+    match payload {
+        Payload::Bytes(bytes) => take_or_decode_slice(bytes, limits, take),
+        Payload::Text(text) => take_or_decode(text, limits, take),
     }
 }
 

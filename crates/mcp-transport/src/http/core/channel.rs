@@ -9,14 +9,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use mcp_jsonrpc::DecodeLimits;
 
-use super::answer::decode_payload;
+use super::answer::take_or_decode_payload;
 use super::fault;
 use super::feed::{EventKind, Feed, Overflow, Payload};
 use super::machine::{Cause, Head, Machine, Step};
 use super::target::Target;
 use crate::http::config::Config;
 use crate::received::excerpt;
-use crate::{Error, ErrorKind, Received, Untrusted};
+use crate::{Error, ErrorKind, Received, Taker, Untrusted};
 
 const EXCERPT_BYTES: usize = 1024;
 
@@ -58,13 +58,13 @@ impl ChannelCore {
         endpoint(stream, self.payload.as_bytes()).map(Some)
     }
 
-    /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
-    pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
+    /// Hands out the message that `Step::Message` announced, unless it is taken. One that is too large costs only itself.
+    pub(crate) fn message(&mut self, limits: &DecodeLimits, take: Taker<'_>) -> Received<'_> {
         if let Some(overflow) = self.overflow.take() {
             return overflow.into_received();
         }
-        match decode_payload(&self.payload, limits) {
-            Ok(incoming) => Received::Message(incoming),
+        match take_or_decode_payload(&self.payload, limits, take) {
+            Ok(incoming) => incoming.map_or(Received::Taken, Received::Message),
             Err(error) => {
                 Received::Invalid { error, excerpt: excerpt(self.payload.as_bytes(), EXCERPT_BYTES) }
             }

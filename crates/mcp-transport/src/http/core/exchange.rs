@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::StatusCode;
-use mcp_jsonrpc::DecodeLimits;
+use mcp_jsonrpc::{DecodeLimits, PlainAnswer};
 
-use super::answer::{Answer, answer_in, decode_payload, error_object};
+use super::answer::{Answer, answer_in, decode_payload, error_object, take_or_decode_payload};
 use super::body::Body;
 use super::classify::{Asked, Verdict, classify};
 use super::fault::{self, Refusal};
@@ -36,7 +36,7 @@ use super::stream::EventSource;
 use crate::http::config::Config;
 use crate::http::post::PostKind;
 use crate::received::excerpt;
-use crate::{Error, ErrorKind, Received};
+use crate::{Error, ErrorKind, Received, Taker};
 
 /// How much of a body that is no MCP message is read to show its beginning.
 const EXCERPT_BYTES: usize = 1024;
@@ -145,18 +145,29 @@ impl ExchangeCore {
         Ok(())
     }
 
-    /// Hands out the message that `Step::Message` announced, and whether it was the last one.
+    /// Hands out the message that `Step::Message` announced, and whether it was the last one. The answer may be taken
+    /// instead, unless it opens a session.
     pub(crate) fn message(
         &mut self,
         slot: &SessionSlot,
         limits: &DecodeLimits,
+        take: Taker<'_>,
     ) -> Result<(Received<'_>, bool), Error> {
         let is_whole = matches!(self.state, State::Ready);
         if is_whole {
             self.state = State::Unanswered;
         }
-        let incoming = match decode_payload(&self.payload, limits) {
-            Ok(incoming) => incoming,
+        let kind = &self.kind;
+        let mut take = |answer: &PlainAnswer<'_>| match kind {
+            PostKind::Request { id, establishes_session: false } => answer.id == *id && take(answer),
+            _ => false,
+        };
+        let incoming = match take_or_decode_payload(&self.payload, limits, &mut take) {
+            Ok(Some(incoming)) => incoming,
+            Ok(None) => {
+                self.state = State::Done;
+                return Ok((Received::Taken, true));
+            }
             Err(error) => {
                 let excerpt = excerpt(self.payload.as_bytes(), EXCERPT_BYTES);
                 return Ok((Received::Invalid { error, excerpt }, false));

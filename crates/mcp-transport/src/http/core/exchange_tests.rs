@@ -53,10 +53,12 @@ impl Rig {
         let mut messages = 0;
         loop {
             match self.core.poll() {
-                Ok(Step::Message) => match self.core.message(&self.slot, &DecodeLimits::new()) {
-                    Ok(_) => messages += 1,
-                    Err(error) => return (messages, Err(error.kind())),
-                },
+                Ok(Step::Message) => {
+                    match self.core.message(&self.slot, &DecodeLimits::new(), &mut |_| false) {
+                        Ok(_) => messages += 1,
+                        Err(error) => return (messages, Err(error.kind())),
+                    }
+                }
                 step => return (messages, step.map_err(|error| error.kind())),
             }
         }

@@ -31,6 +31,7 @@ impl Rig {
                     Received::Message(_) => "message",
                     Received::Invalid { .. } => "invalid",
                     Received::Oversized { .. } => "oversized",
+                    Received::Taken => "taken",
                 }),
                 step => return (messages, step),
             }

@@ -11,7 +11,11 @@ use mcp_jsonrpc::{DecodeErrorKind, DecodeLimits, Line, LineDecoder};
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::{BoxRead, shared::Shared, signal::Flags};
-use crate::{Error, ErrorKind, Limit, Received, received::excerpt, stdio::LineLimits};
+use crate::{
+    Error, ErrorKind, Limit, Received, Taker,
+    received::{excerpt, take_or_decode_slice},
+    stdio::LineLimits,
+};
 
 /// How much is still read after the process ended without its output ending, which takes a process that left the group and
 /// goes on writing. Above what a pipe can hold.
@@ -82,8 +86,22 @@ impl LineReceiver {
     /// [`ErrorKind::Closed`] when the connection is over and everything that came before is handed over, with exit status
     /// and standard-error tail where a process ended. Every later call gives the same error.
     pub async fn recv(&mut self) -> Result<Received<'_>, Error> {
+        self.recv_or_take(&mut |_| false).await
+    }
+
+    /// As [`recv`](Self::recv), with somebody who may take a plain answer before it is decoded: that is then
+    /// [`Received::Taken`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`recv`](Self::recv); nothing is taken before the future is ready.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`recv`](Self::recv).
+    pub async fn recv_or_take(&mut self, take: Taker<'_>) -> Result<Received<'_>, Error> {
         std::future::poll_fn(|cx| self.poll_line(cx)).await?;
-        self.take_line()
+        self.take_line(take)
     }
 
     /// How many lines were handed over so far.
@@ -137,7 +155,7 @@ impl LineReceiver {
         self.left_after_end > 0
     }
 
-    fn take_line(&mut self) -> Result<Received<'_>, Error> {
+    fn take_line(&mut self, take: Taker<'_>) -> Result<Received<'_>, Error> {
         self.lines_of_read += 1;
         if !self.replaced.is_empty() {
             self.replaced = String::new();
@@ -153,10 +171,10 @@ impl LineReceiver {
             // Invariant: called when the decoder has a line.
             _ => return Err(Error::new(ErrorKind::Closed, "the connection is over")),
         };
-        match mcp_jsonrpc::decode_slice(line, &self.decode) {
+        match take_or_decode_slice(line, &self.decode, take) {
             Ok(incoming) => {
                 self.counts.messages += 1;
-                Ok(Received::Message(incoming))
+                Ok(incoming.map_or(Received::Taken, Received::Message))
             }
             Err(mut error) => {
                 if error.kind() == DecodeErrorKind::InvalidUtf8 {
