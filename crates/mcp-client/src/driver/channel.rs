@@ -9,10 +9,11 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use bytes::Bytes;
+use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{Origin, Transmit, TransmitKind};
-use mcp_transport::Received;
 use mcp_transport::http::{SseReceiver, SseSender};
 use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
+use mcp_transport::{Received, Taker};
 use tokio::task::AbortHandle;
 
 use super::background::Background;
@@ -75,10 +76,10 @@ impl Sender {
 }
 
 impl Receiver {
-    async fn receive(&mut self) -> Result<Received<'_>, mcp_transport::Error> {
+    async fn receive(&mut self, take: Taker<'_>) -> Result<Received<'_>, mcp_transport::Error> {
         match self {
-            Self::Line(receiver) => receiver.recv().await,
-            Self::Sse(receiver) => receiver.recv().await,
+            Self::Line(receiver) => receiver.recv_or_take(take).await,
+            Self::Sse(receiver) => receiver.recv_or_take(take).await,
         }
     }
 }
@@ -157,7 +158,8 @@ impl Drop for EndsWithReader {
 async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
     let _end = EndsWithReader(driver.clone());
     loop {
-        let received = receiver.receive().await;
+        let mut take = |answer: &PlainAnswer<'_>| driver.upgrade().is_some_and(|driver| driver.take(answer));
+        let received = receiver.receive(&mut take).await;
         let Some(driver) = driver.upgrade() else { return };
         match received {
             Ok(received) => driver.handle(Origin::Channel, received),

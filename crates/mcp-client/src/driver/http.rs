@@ -4,6 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
@@ -49,10 +50,11 @@ impl HttpLink {
             Err(error) => return refused(call, error),
         };
         call.answered_with(exchange.status());
+        let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer);
         loop {
             tokio::select! {
                 biased;
-                received = exchange.next() => match received {
+                received = exchange.next_or_take(&mut take) => match received {
                     Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
                     Ok(None) => return call.exchange_ended(),
                     Err(error) => return refused(call, error),

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use mcp_jsonrpc::RawJson;
+use mcp_jsonrpc::{PlainAnswer, RawJson};
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
     Answer, CallError, CallId, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
@@ -44,6 +44,7 @@ use crate::sampling::ErasedSampling;
 pub(crate) use background::MAX_BACKGROUND_NOTICES;
 pub(crate) use channel::{ChannelLink, Receiver, Sender};
 pub(crate) use http::HttpLink;
+pub(crate) use slot::{CallResult, ReadResult};
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use open_call::OpenCall;
@@ -343,11 +344,13 @@ impl Driver {
         method: &str,
         params: Option<RawJson>,
         options: CallOptions,
+        read: Option<ReadResult>,
         on_progress: Option<ProgressFn>,
-    ) -> Result<RawJson, Error> {
-        let call = self.open(|core, now| core.call(now, method, params.as_ref(), &options))?;
+    ) -> Result<CallResult, Error> {
+        let slot = Slot::read_by(read);
+        let call = self.open_in(slot, |core, now| core.call(now, method, params.as_ref(), &options))?;
         let span = spans::call(&self, method, call.id);
-        spans::traced(span, self.drive(call, on_progress)).await.map(|(raw, _)| raw)
+        spans::traced(span, self.drive(call, on_progress)).await.map(|(result, _)| result)
     }
 
     /// Takes up a call that was put away.
@@ -356,11 +359,14 @@ impl Driver {
         suspended: &SuspendedCall,
         answers: BTreeMap<String, Answer>,
         options: CallOptions,
+        read: Option<ReadResult>,
         on_progress: Option<ProgressFn>,
-    ) -> Result<RawJson, Error> {
-        let call = self.open(|core, now| core.resume_suspended(now, suspended, answers, &options))?;
+    ) -> Result<CallResult, Error> {
+        let slot = Slot::read_by(read);
+        let call =
+            self.open_in(slot, |core, now| core.resume_suspended(now, suspended, answers, &options))?;
         let span = spans::call(&self, &suspended.method, call.id);
-        spans::traced(span, self.drive(call, on_progress)).await.map(|(raw, _)| raw)
+        spans::traced(span, self.drive(call, on_progress)).await.map(|(result, _)| result)
     }
 
     /// What the application connected to.
@@ -442,7 +448,7 @@ impl Driver {
         self: &Arc<Self>,
         call: OpenCall,
         mut on_progress: Option<ProgressFn>,
-    ) -> Result<(RawJson, Vec<Transmit>), Error> {
+    ) -> Result<(CallResult, Vec<Transmit>), Error> {
         loop {
             match call.step().await {
                 Step::Progress(progress) => {
@@ -457,13 +463,44 @@ impl Driver {
                     Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
                     Link::Channel(link) => link.send(&call, transmit).await?,
                 },
-                Step::Ended(Ok(raw)) => return Ok((raw, call.left())),
+                Step::Ended(Ok(result)) => return Ok((result, call.left())),
                 Step::Ended(Err(CallError::Closed { dispatched })) => {
                     return Err(self.closed_error(dispatched));
                 }
                 Step::Ended(Err(error)) => return Err(Error::call(error)),
             }
         }
+    }
+
+    /// Takes an answer right out of what a transport received, where the core leaves its result to the caller and the
+    /// slot knows how the caller wants it: read once, and never copied as text. Otherwise nothing has happened.
+    fn take(self: &Arc<Self>, answer: &PlainAnswer<'_>) -> bool {
+        let found = {
+            let state = self.lock();
+            state.core.taking(&answer.id).and_then(|taking| {
+                let read = state.slots.get(&taking.call())?.read?;
+                Some((taking, read))
+            })
+        };
+        let Some((taking, read)) = found else { return false };
+        // Not under the lock: how a type is read may be the application's own code. Where that panics, it does so again
+        // in the task of its caller, and nobody else's call is harmed.
+        let Ok(Some(value)) = catch_unwind(AssertUnwindSafe(|| read(answer.result))) else { return false };
+        if !taking.admits(answer.result, &*value) {
+            return false;
+        }
+        let mut outbox = Outbox::default();
+        let taken = {
+            let mut state = self.lock();
+            let taken = state.core.take_result(now(), taking, &answer.id);
+            if taken && let Some(slot) = state.slots.get_mut(&taking.call()) {
+                outbox.wakers.extend(slot.end(Ok(CallResult::Read(value))));
+            }
+            state.drain(&mut outbox);
+            taken
+        };
+        self.dispatch(outbox);
+        taken
     }
 
     /// Hands over what a transport received.
@@ -516,7 +553,7 @@ impl State {
         match event {
             Event::CallEnded { call, outcome } => {
                 if let Some(slot) = self.slots.get_mut(&call) {
-                    outbox.wakers.extend(slot.end(outcome));
+                    outbox.wakers.extend(slot.end(outcome.map(CallResult::Raw)));
                 }
             }
             Event::Progress { call, progress } => {

@@ -1,6 +1,8 @@
 //! Where a call's own task finds what the connection has for it.
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt;
 use std::task::Waker;
 
 use mcp_jsonrpc::RawJson;
@@ -17,9 +19,33 @@ const MAX_WAITING_PROGRESS: usize = 64;
 /// Bytes of text in them. The newest is kept whatever its size.
 const MAX_WAITING_PROGRESS_BYTES: usize = 64 * 1024;
 
+/// The result of a call.
+pub(crate) enum CallResult {
+    /// As it came.
+    Raw(RawJson),
+    /// As the [`ReadResult`] of the call read it.
+    Read(Box<dyn Any + Send>),
+}
+
+/// Reads the text of a result as the type that the caller wants. `None` where that does not succeed: then the text is
+/// handed over raw, so that whoever wants the type learns why.
+pub(crate) type ReadResult = fn(&str) -> Option<Box<dyn Any + Send>>;
+
+/// Shows nothing of what it holds.
+impl fmt::Debug for CallResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raw(raw) => raw.fmt(f),
+            Self::Read(_) => f.write_str("Read"),
+        }
+    }
+}
+
 /// What waits for the task of one call.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
+    /// How whoever receives the result can read it at once.
+    pub(super) read: Option<ReadResult>,
     pub(crate) transmits: VecDeque<Transmit>,
     progress: VecDeque<ProgressNotificationParams>,
     progress_bytes: usize,
@@ -29,7 +55,7 @@ pub(crate) struct Slot {
     again: bool,
     /// Told of the task that the call became.
     task: Option<watch::Sender<Option<TaskNews>>>,
-    outcome: Option<Result<RawJson, CallError>>,
+    outcome: Option<Result<CallResult, CallError>>,
     waker: Option<Waker>,
 }
 
@@ -41,13 +67,18 @@ pub(crate) enum Step {
     /// Tell the application.
     Progress(ProgressNotificationParams),
     /// The call is over.
-    Ended(Result<RawJson, CallError>),
+    Ended(Result<CallResult, CallError>),
 }
 
 impl Slot {
     /// The slot of a subscription.
     pub(crate) fn of_subscription(granted: oneshot::Sender<SubscriptionFilter>, again: bool) -> Self {
         Self { granted: Some(granted), again, ..Self::default() }
+    }
+
+    /// The slot of a call whose result is read when it arrives.
+    pub(crate) fn read_by(read: Option<ReadResult>) -> Self {
+        Self { read, ..Self::default() }
     }
 
     /// Tells what is granted. Whether a subscription that stood before stands again.
@@ -92,7 +123,7 @@ impl Slot {
         self.waker.take()
     }
 
-    pub(crate) fn end(&mut self, outcome: Result<RawJson, CallError>) -> Option<Waker> {
+    pub(crate) fn end(&mut self, outcome: Result<CallResult, CallError>) -> Option<Waker> {
         self.outcome = Some(outcome);
         self.waker.take()
     }

@@ -10,7 +10,7 @@ use mcp_proto::{Answer, CallId, CallOptions, Connection, Misuse, StoredTask, Sus
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
-use super::slot::Slot;
+use super::slot::{CallResult, Slot};
 use super::subscribing::AbortOnDrop;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
@@ -95,7 +95,10 @@ impl Driver {
         call: OpenCall,
         on_progress: Option<ProgressFn>,
     ) -> Result<RawJson, Error> {
-        self.drive(call, on_progress).await.map(|(raw, _)| raw)
+        match self.drive(call, on_progress).await?.0 {
+            CallResult::Raw(raw) => Ok(raw),
+            CallResult::Read(_) => unreachable!("the slot of a task knows no type"),
+        }
     }
 
     /// Has the server tell of the task while this is polled.

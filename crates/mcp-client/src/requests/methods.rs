@@ -10,7 +10,7 @@ use mcp_model::{
 };
 use serde::Serialize;
 
-use super::{Call, List};
+use super::{Call, List, Reading};
 use crate::client::Client;
 
 impl<T> Call<T> {
@@ -26,7 +26,7 @@ impl<T> Call<T> {
     /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
         let Self { client, method, params, options, on_progress, inspect, resumed, .. } = self;
-        Call { client, method, params, options, on_progress, inspect, resumed, decode: super::valid }
+        Call { client, method, params, options, on_progress, inspect, resumed, reading: Reading::RAW }
     }
 }
 

@@ -5,6 +5,7 @@ mod methods;
 mod suspend;
 mod task;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -18,10 +19,11 @@ use mcp_jsonrpc::RawJson;
 use mcp_model::{ProgressNotificationParams, Request, WithMeta};
 use mcp_proto::{CacheUse, CallOptions};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::client::Client;
-use crate::driver::ProgressFn;
+use crate::driver::{CallResult, ProgressFn, ReadResult};
 use crate::error::Error;
 
 pub(crate) use task::{Decode, Parts};
@@ -48,7 +50,7 @@ pub struct Call<T> {
     pub(crate) inspect: Option<InspectFn>,
     /// It was suspended before, and goes on.
     resumed: Option<Box<Resumed>>,
-    decode: fn(&str, RawJson) -> Result<T, Error>,
+    reading: Reading<T>,
 }
 
 impl<T> Call<T> {
@@ -113,27 +115,29 @@ impl<T: 'static> IntoFuture for Call<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, params, options, on_progress, inspect, resumed, decode } = self;
+        let Self { client, method, params, options, on_progress, inspect, resumed, reading } = self;
         let name = method.clone();
-        let raw = Box::pin(async move {
+        let Reading { lent, owned: decode } = reading;
+        // Who inspects a result wants it raw.
+        let read = lent.filter(|_| inspect.is_none());
+        let result = Box::pin(async move {
             let driver = Arc::clone(client.driver());
-            let raw = match resumed {
+            let result = match resumed {
                 Some(resumed) => {
                     params?;
                     let Resumed { call, answers } = *resumed;
-                    driver.resume(&call, answers, options, on_progress).await
+                    driver.resume(&call, answers, options, read, on_progress).await
                 }
-                None => driver.call(&method, params?, options, on_progress).await,
+                None => driver.call(&method, params?, options, read, on_progress).await,
             };
             // The client lives as long as its calls: dropping the last handle would end the connection under them.
             drop(client);
-            let raw = raw?;
-            match inspect {
-                Some(inspect) => inspect(&raw).map(|()| raw),
-                None => Ok(raw),
+            match (inspect, result?) {
+                (Some(inspect), CallResult::Raw(raw)) => inspect(&raw).map(|()| CallResult::Raw(raw)),
+                (_, result) => Ok(result),
             }
         });
-        CallFuture { raw, method: name, decode, result: PhantomData }
+        CallFuture { result, method: name, decode, value: PhantomData }
     }
 }
 
@@ -149,17 +153,23 @@ impl<T> fmt::Debug for Call<T> {
 /// The future of a [`Call`].
 #[must_use = "futures do nothing unless polled"]
 pub struct CallFuture<T> {
-    raw: Pin<Box<dyn Future<Output = Result<RawJson, Error>> + Send>>,
+    result: Pin<Box<dyn Future<Output = Result<CallResult, Error>> + Send>>,
     method: Cow<'static, str>,
-    decode: fn(&str, RawJson) -> Result<T, Error>,
-    result: PhantomData<fn() -> T>,
+    decode: Decode<T>,
+    value: PhantomData<fn() -> T>,
 }
 
-impl<T> Future for CallFuture<T> {
+impl<T: 'static> Future for CallFuture<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.raw.as_mut().poll(context).map(|raw| (self.decode)(&self.method, raw?))
+        self.result.as_mut().poll(context).map(|result| match result? {
+            CallResult::Raw(raw) => (self.decode)(&self.method, raw),
+            CallResult::Read(value) => match value.downcast() {
+                Ok(value) => Ok(*value),
+                Err(_) => unreachable!("both functions of a `Reading` make the same type"),
+            },
+        })
     }
 }
 
@@ -181,12 +191,13 @@ impl Client {
     pub fn request<R>(&self, mut params: R) -> Call<R::Result>
     where
         R: Request + WithMeta + Serialize,
+        R::Result: Send + 'static,
     {
         let meta = params.meta().map(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()));
         params.set_meta(None);
         let text = RawJson::from_serialize(&params).map(Some);
         let mut call =
-            self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), decode::<R::Result>);
+            self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), Reading::typed());
         match meta {
             Some(Ok(meta)) => return call.meta(meta),
             Some(Err(_)) => call.params = Err(Error::misused("_meta must be a JSON object")),
@@ -208,7 +219,7 @@ impl Client {
             Ok(_) => (Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), None),
             Err(_) => (Err(Error::misuse(mcp_proto::Misuse::Unserializable)), None),
         };
-        let mut call = self.call_with(method.into(), params, valid);
+        let mut call = self.call_with(method.into(), params, Reading::RAW);
         match meta {
             Some(Value::Object(meta)) => return call.meta(meta),
             Some(_) => call.params = Err(Error::misused("_meta must be a JSON object")),
@@ -221,7 +232,7 @@ impl Client {
         &self,
         method: Cow<'static, str>,
         params: Result<Option<RawJson>, Error>,
-        decode: fn(&str, RawJson) -> Result<T, Error>,
+        reading: Reading<T>,
     ) -> Call<T> {
         Call {
             client: self.clone(),
@@ -231,12 +242,36 @@ impl Client {
             on_progress: None,
             inspect: None,
             resumed: None,
-            decode,
+            reading,
         }
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
+/// How a result becomes what the caller wants.
+struct Reading<T> {
+    /// Whoever receives the result reads it at once, out of the received text. If there is no such function, or it gives
+    /// nothing, the other one reads the result raw, in the task of the caller.
+    lent: Option<ReadResult>,
+    owned: Decode<T>,
+}
+
+impl<T: DeserializeOwned + Send + 'static> Reading<T> {
+    fn typed() -> Self {
+        Self { lent: Some(read::<T>), owned: decode }
+    }
+}
+
+impl Reading<RawJson> {
+    const RAW: Self = Self { lent: None, owned: valid };
+}
+
+/// Exactly when [`decode`] succeeds.
+fn read<T: DeserializeOwned + Send + 'static>(text: &str) -> Option<Box<dyn Any + Send>> {
+    let value: T = if text.starts_with('{') { serde_json::from_str(text).ok()? } else { return None };
+    Some(Box::new(value))
+}
+
+fn decode<T: DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
     // A derived reader would also take an array, member by member.
     let object =
         if raw.as_str().starts_with('{') { Ok(()) } else { raw.parse::<Map<String, Value>>().map(drop) };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mcp_proto::{Answer, SuspendedCall};
 use serde::de::DeserializeOwned;
 
-use super::{Call, decode};
+use super::{Call, Reading};
 use crate::client::Client;
 use crate::error::Error;
 
@@ -60,7 +60,7 @@ impl Client {
     /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) where the call was made to another server, where an answer is
     /// missing or does not fit its request (nothing was sent then), or where the server is a legacy one; and those of the
     /// call. The server decides how long its state is good for.
-    pub fn resume<T: DeserializeOwned + 'static>(
+    pub fn resume<T: DeserializeOwned + Send + 'static>(
         &self,
         suspended: SuspendedCall,
         answers: impl IntoIterator<Item = (String, Answer)>,
@@ -72,7 +72,7 @@ impl Client {
         } else {
             Err(Error::misused("the suspended call was made to another server"))
         };
-        let mut call = self.call_with(method, params, decode::<T>);
+        let mut call = self.call_with(method, params, Reading::typed());
         let answers = answers.into_iter().collect();
         call.resumed = Some(Box::new(Resumed { call: suspended, answers }));
         call

@@ -33,7 +33,7 @@ impl<T> Call<T> {
     }
 
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
-        let Self { client, method, params, options, on_progress, inspect: _, resumed, decode } = self;
+        let Self { client, method, params, options, on_progress, inspect: _, resumed, reading } = self;
         let origin = params.map(|params| match resumed {
             Some(resumed) => {
                 let Resumed { call, answers } = *resumed;
@@ -41,7 +41,7 @@ impl<T> Call<T> {
             }
             None => TaskOrigin::Call { method: method.clone().into_owned(), params },
         });
-        (Parts { client, method, options, on_progress, decode }, origin)
+        (Parts { client, method, options, on_progress, decode: reading.owned }, origin)
     }
 }
 
