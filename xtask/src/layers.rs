@@ -45,7 +45,12 @@ const RULES: &[Rule] = &[
         others: Some(&["bytes", "memchr", "serde", "serde_json"]),
     },
     Rule { name: "mcp-sse", purity: Purity::NoIo, ours: &[], others: Some(&["bytes", "memchr", "simdutf8"]) },
-    Rule { name: "mcp-model", purity: Purity::NoIo, ours: &[], others: Some(&["serde", "serde_json"]) },
+    Rule {
+        name: "mcp-model",
+        purity: Purity::NoIo,
+        ours: &[],
+        others: Some(&["memchr", "serde", "serde_json"]),
+    },
     Rule {
         name: "mcp-elicitation",
         purity: Purity::NoIo,

@@ -58,6 +58,7 @@ mod server_capabilities;
 mod settings;
 mod subscription;
 mod task;
+mod text;
 mod tool;
 mod trace;
 mod version;

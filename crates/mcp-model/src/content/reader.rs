@@ -106,8 +106,7 @@ impl<'de, T: Tagged> Visitor<'de> for Reader<T> {
         let mut members = Members::default();
         let mut problem = None;
         for (key, value) in early.into_iter() {
-            let seed = MemberSeed { members: &mut members, key };
-            if seed.deserialize(&mut serde_json::Deserializer::from_str(value.get())).is_err() {
+            if members.read_early(key, value).is_err() {
                 problem = Some("a member beyond the range of its type");
             }
         }
@@ -272,6 +271,20 @@ pub(super) struct Rare {
 }
 
 impl Members {
+    /// Reads a member that had to wait.
+    fn read_early(&mut self, key: Key, value: Box<RawValue>) -> serde_json::Result<()> {
+        let large = match key {
+            Key::Text => &mut self.text,
+            Key::Data => &mut self.data,
+            key => {
+                let seed = MemberSeed { members: self, key };
+                return seed.deserialize(&mut serde_json::Deserializer::from_str(value.get()));
+            }
+        };
+        *large = Some(crate::text::from_raw(value)?);
+        Ok(())
+    }
+
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
@@ -342,8 +355,11 @@ impl<'de> DeserializeSeed<'de> for MemberSeed<'_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let members = self.members;
         let string = match self.key {
-            Key::Text => &mut members.text,
-            Key::Data => &mut members.data,
+            Key::Text | Key::Data => {
+                let large = if matches!(self.key, Key::Text) { &mut members.text } else { &mut members.data };
+                *large = Some(crate::text::value(deserializer)?);
+                return Ok(());
+            }
             Key::MimeType => &mut members.mime_type,
             Key::Uri => &mut members.rare().uri,
             Key::Name => &mut members.rare().name,

@@ -177,8 +177,14 @@ impl<'de> Visitor<'de> for ContentsVisitor {
             let place = match name {
                 Name::Uri => &mut members.uri,
                 Name::MimeType => &mut members.mime_type,
-                Name::Text => &mut members.text,
-                Name::Blob => &mut members.blob,
+                Name::Text => {
+                    members.text = Some(map.next_value::<Large>()?.0);
+                    continue;
+                }
+                Name::Blob => {
+                    members.blob = Some(map.next_value::<Large>()?.0);
+                    continue;
+                }
                 Name::Meta => {
                     members.meta = map.next_value::<Option<Box<RawValue>>>()?;
                     continue;
@@ -191,6 +197,15 @@ impl<'de> Visitor<'de> for ContentsVisitor {
             *place = Some(map.next_value::<Value>()?);
         }
         members.build()
+    }
+}
+
+/// Any value, of which a string is read with one allocation.
+struct Large(Value);
+
+impl<'de> Deserialize<'de> for Large {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::value(deserializer).map(Self)
     }
 }
 
