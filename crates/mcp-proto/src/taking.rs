@@ -2,8 +2,8 @@
 //!
 //! An ordinary result means nothing to the connection: it is kept as it came until the caller reads it. A driver that
 //! knows what type the caller wants can save the copy and the second reading. Which results are of that kind is decided
-//! here and nowhere else: whatever the connection itself must look at (handshakes, lists of tools with headers, requests
-//! for input, errors) goes the usual way through [`Connection::handle_incoming`].
+//! here and nowhere else: whatever the connection itself must look at (handshakes, lists of tools with headers, tasks, what
+//! the cache may keep, requests for input, errors) goes the usual way through [`Connection::handle_incoming`].
 //!
 //! ```text
 //!   answer with id ──taking()──> None: handle_incoming
@@ -81,8 +81,13 @@ impl Connection {
         if state.kind != CallKind::Ordinary || matches!(self.phase, Phase::Closed | Phase::Idle) {
             return false;
         }
-        // The tools of a list are remembered for their headers.
-        let lists_tools = |method: &str| method == methods::TOOLS_LIST && self.config.wire == Wire::Exchanges;
-        !state.modern.as_ref().is_some_and(|modern| lists_tools(&modern.method))
+        if state.task.is_some() {
+            return false;
+        }
+        state.modern.as_ref().is_none_or(|modern| {
+            // The tools of a list are remembered for their headers, and the cache keeps what it gave a ticket for.
+            let lists_tools = modern.method == methods::TOOLS_LIST && self.config.wire == Wire::Exchanges;
+            !lists_tools && modern.ticket.is_none()
+        })
     }
 }

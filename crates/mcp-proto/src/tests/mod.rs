@@ -23,11 +23,11 @@ mod retry;
 mod sampling;
 mod secrets;
 mod server_requests;
+mod taking;
 mod tasks;
 mod tasks_inputs;
 mod tasks_legacy;
 mod urls_required;
-mod taking;
 
 use std::time::{Duration, Instant};
 

@@ -60,9 +60,17 @@ fn what_the_connection_reads_itself_is_not_for_the_driver() {
     let call = session.ask("tools/call", &json!({"name": "t"})).1["id"].clone();
     assert_eq!(session.taking(&list), None);
     assert!(session.taking(&call).is_some());
+    // The cache may keep a list, or what was read.
     let mut session = Session::modern(on_channel());
-    let list = session.ask("tools/list", &json!({})).1["id"].clone();
-    assert!(session.taking(&list).is_some());
+    for (method, params, taken) in [
+        ("tools/list", json!({}), false),
+        ("resources/read", json!({"uri": "a:b"}), false),
+        ("prompts/get", json!({"name": "p"}), true),
+        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "p"}}), true),
+    ] {
+        let id = session.ask(method, &params).1["id"].clone();
+        assert_eq!(session.taking(&id).is_some(), taken, "{method}");
+    }
 
     session.core.handle_closed();
     assert_eq!(session.taking(&list), None);
