@@ -59,7 +59,8 @@ impl Connection {
         self.leaves_result(state).then_some(Taking { call, is_typed: self.phase.modern().is_some() })
     }
 
-    /// Ends the call with the result that the driver has read: no [`Event::CallEnded`](crate::Event::CallEnded) follows.
+    /// Ends the call with the result that the driver has read: no [`Event::CallEnded`](crate::Event::CallEnded) follows. The
+    /// driver has drained the connection before, so that what the peer said of the call earlier comes earlier.
     ///
     /// `false`: the call has ended meanwhile. Nothing has changed, and the answer belongs to
     /// [`handle_incoming`](Self::handle_incoming) like any late one.

@@ -385,7 +385,8 @@ impl Model {
     }
 
     fn peer(&mut self, origin: Origin, text: &str) {
-        if self.takes && self.take(text) {
+        // Whoever takes a result has taken what came before it.
+        if self.takes && !self.paused && self.take(text) {
             return;
         }
         match decode(text, &DecodeLimits::default()) {
