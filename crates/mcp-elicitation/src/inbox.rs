@@ -11,7 +11,8 @@
 //!    checks each against the question and decides. One that breaks the form's rules is handed back with
 //!    [`refuse`](Inbox::refuse) and the question stays open; one that comes too late meets an entry that is closed.
 //! 3. Exactly one of [`acknowledge`](Inbox::acknowledge) and [`fail`](Inbox::fail) for each published question, when it
-//!    ended. From then on the entry takes no answer.
+//!    ended. From then on the entry takes no answer. One that the store did not take is told again a few times. Where
+//!    publishing panicked it is not known what the store holds, and a `fail` follows too.
 //!
 //! The driver is the only one that ends a question, so none is answered twice: a person at the driver's own screen and one
 //! at another process may answer at the same time, and the first to reach the driver counts.
@@ -200,6 +201,16 @@ pub trait Inbox: Send + Sync + 'static {
         Ok(())
     }
 
+    /// A published question waits longer or shorter than was said when it was published, because of the handler that got it;
+    /// counted from now, `None` is for ever.
+    ///
+    /// # Errors
+    /// The entry keeps the time that it had.
+    fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
+        let _ = (id, expires_after);
+        Ok(())
+    }
+
     /// Whether somebody may answer through this store. Then a question waits for its time even where no handler and no
     /// listener takes it. Default: yes.
     fn is_answered_from_elsewhere(&self) -> bool {
@@ -273,6 +284,13 @@ impl Inbox for MemoryInbox {
 
     fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
         Ok(std::mem::take(&mut self.lock().answers))
+    }
+
+    fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
+        if let Some(entry) = self.lock().open.get_mut(id) {
+            entry.expires_after = expires_after;
+        }
+        Ok(())
     }
 }
 

@@ -122,6 +122,11 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         Ok(Wait::Waiting(id))
     }
 
+    /// Nobody waits any more: the waiter's place is free. Nothing is told of it. One that has ended is ignored.
+    pub fn stop_waiting(&mut self, waiter: WaiterId) {
+        self.waiters.remove(&waiter);
+    }
+
     /// Forgets everything about a server, finished elicitation ids included. Do this when the server will not be
     /// connected again, or when it is known to have started afresh: its old ids become new.
     ///

@@ -119,7 +119,8 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
             return Err(Refusal::UnknownConnection);
         };
         let server = open.server.clone();
-        if self.flows.len() >= self.limits.max_flows {
+        let of_server = self.flows.values().filter(|flow| flow.server == server).count();
+        if self.flows.len() >= self.limits.max_flows || of_server >= self.limits.max_flows_per_server {
             return Err(Refusal::TooManyFlows);
         }
         let limit = self.limits.max_remembered_urls;

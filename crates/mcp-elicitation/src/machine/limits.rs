@@ -24,6 +24,9 @@ pub struct ElicitationLimits {
     /// Calls that wait for URL elicitations over all servers; default 64. At the limit the call's original error
     /// surfaces.
     pub max_flows: usize,
+    /// Calls of one server that wait for URL elicitations; default 32, so that one server cannot take every place. At the
+    /// limit the call's original error surfaces.
+    pub max_flows_per_server: usize,
 }
 
 /// The hard ceiling of questions that are open at the same time.
@@ -39,6 +42,7 @@ impl Default for ElicitationLimits {
             max_remembered_urls: 1_000,
             max_waiters: 1_024,
             max_flows: 64,
+            max_flows_per_server: 32,
         }
     }
 }

@@ -319,6 +319,19 @@ fn waiting_calls_and_their_ids_are_limited() {
 }
 
 #[test]
+fn one_server_does_not_take_every_place_of_waiting_calls() {
+    let mut rig = rig();
+    let (greedy, other) = (rig.connect("greedy"), rig.connect("other"));
+    let limits = ElicitationLimits::default();
+    // All need the same elicitation: one question, and no quota of questions counts.
+    for _ in 0..limits.max_flows_per_server {
+        rig.start(greedy, &["a"]).unwrap();
+    }
+    assert_eq!(rig.start(greedy, &["a"]), Err(Refusal::TooManyFlows));
+    rig.start(other, &["a"]).unwrap();
+}
+
+#[test]
 fn calls_that_need_the_same_elicitation_share_one_consent() {
     let mut rig = rig();
     let srv = rig.connect("srv");
