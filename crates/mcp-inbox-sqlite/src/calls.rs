@@ -76,6 +76,7 @@ impl SqliteInbox {
             return Err(Error::limit("a call's size in bytes", self.options.max_call_bytes));
         }
         self.write(|transaction| {
+            room(transaction, &self.options, questions.len())?;
             let kept: i64 =
                 transaction.query_row("SELECT count(*) FROM calls WHERE state <> 'finished'", [], |row| {
                     row.get(0)
@@ -83,7 +84,6 @@ impl SqliteInbox {
             if usize::try_from(kept).unwrap_or(usize::MAX) >= self.options.max_calls {
                 return Err(Error::limit("the number of calls", self.options.max_calls));
             }
-            room(transaction, self.options.max_open_questions, questions.len())?;
             transaction.execute(
                 "INSERT INTO calls (id, server, data, put_away_ms, state) VALUES (?1, ?2, ?3, ?4, 'waiting')",
                 params![call.id, call.server, call.data, now_ms()],
@@ -132,10 +132,11 @@ impl SqliteInbox {
             let mut statement = transaction
                 .prepare("UPDATE questions SET state = 'taken' WHERE call = ?1 RETURNING key, answer")?;
             let rows =
-                statement.query_map([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+                statement.query_map([id], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)))?;
             let answers = rows.map(|row| {
                 let (key, answer) = row?;
-                let answer = serde_json::from_str(&answer).map_err(|_| Error::new(ErrorKind::Unreadable))?;
+                let answer = answer.and_then(|answer| serde_json::from_str(&answer).ok());
+                let answer = answer.ok_or_else(|| Error::new(ErrorKind::Unreadable))?;
                 Ok((key, answer))
             });
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;

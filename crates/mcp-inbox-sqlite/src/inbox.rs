@@ -4,10 +4,10 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_elicitation::{ElicitAction, ElicitResult, End, Inbox, InboxAnswer, InboxEntry, InboxError};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
@@ -19,14 +19,17 @@ use crate::schema;
 /// block for as long as [`Options::busy_timeout`], and each is one transaction: it has happened whole when it returns, and
 /// not at all when it fails.
 pub struct SqliteInbox {
-    connection: Mutex<Connection>,
+    pub(crate) connection: Mutex<Connection>,
     pub(crate) options: Options,
     /// Tells this end from all others, restarts of the same program included.
     pub(crate) owner: String,
 }
 
 impl SqliteInbox {
-    /// Opens the store of this file, and makes it where there is none: for the owner of the process alone, on Unix.
+    /// Opens the store of this file, and makes it where there is none: for the owner of the process alone, on Unix. Questions
+    /// in it whose time is over are ended ([`sweep`](Self::sweep)).
+    ///
+    /// `path` is the path of a file and nothing else, whatever SQLite makes of such a name (`:memory:`, `file:...`).
     ///
     /// # Errors
     /// The folder is missing, the file is no inbox, or it is one of a newer version.
@@ -39,13 +42,19 @@ impl SqliteInbox {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        create_private(path.as_ref());
-        let mut connection = Connection::open(path)?;
+        let path = std::path::absolute(path).map_err(|_| Error::new(ErrorKind::Database))?;
+        create_private(&path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(options.busy_timeout)?;
         schema::prepare(&mut connection)?;
         let random = || RandomState::new().build_hasher().finish();
         let owner = format!("{:016x}{:016x}", random(), random());
-        Ok(Self { connection: Mutex::new(connection), options, owner })
+        let inbox = Self { connection: Mutex::new(connection), options, owner };
+        inbox.sweep()?;
+        Ok(inbox)
     }
 
     /// Runs one transaction that may write.
@@ -85,7 +94,7 @@ impl SqliteInbox {
 impl Inbox for SqliteInbox {
     fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError> {
         let published = self.write(|transaction| {
-            room(transaction, self.options.max_open_questions, 1)?;
+            room(transaction, &self.options, 1)?;
             insert(transaction, &self.options, &self.owner, entry, None)
         });
         Ok(published?)
@@ -107,14 +116,15 @@ impl Inbox for SqliteInbox {
                  RETURNING id, answer",
             )?;
             let rows = statement.query_map([&self.owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<Result<Vec<(String, String)>, _>>().map_err(Error::from)
+            rows.collect::<Result<Vec<(String, Option<String>)>, _>>().map_err(Error::from)
         });
         let given = given?;
         Ok(given
             .into_iter()
             .map(|(id, answer)| {
                 // One that cannot be read was written by something else: nobody answered then.
-                let answer = serde_json::from_str(&answer).unwrap_or_else(|_| ElicitResult::cancel());
+                let answer = answer.and_then(|answer| serde_json::from_str(&answer).ok());
+                let answer = answer.unwrap_or_else(ElicitResult::cancel);
                 InboxAnswer::new(id, answer)
             })
             .collect())
@@ -130,6 +140,22 @@ impl Inbox for SqliteInbox {
         });
         Ok(refused?)
     }
+
+    fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
+        let set = self.write(|transaction| {
+            transaction.execute(
+                "UPDATE questions SET expires_ms = ?2 WHERE id = ?1 AND state <> 'ended'",
+                params![id, expires_after.map(expiry_ms)],
+            )?;
+            Ok(())
+        });
+        Ok(set?)
+    }
+}
+
+/// When something is over that lasts so long from now.
+fn expiry_ms(after: Duration) -> i64 {
+    now_ms().saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Writes a question down; `call` is the call that it belongs to, and its key there.
@@ -145,9 +171,7 @@ pub(crate) fn insert(
         return Err(Error::limit("a question's size in bytes", options.max_question_bytes));
     }
     let now = now_ms();
-    let expires = entry
-        .expires_after
-        .map(|after| now.saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX)));
+    let expires = entry.expires_after.map(expiry_ms);
     transaction.execute(
         "INSERT INTO questions (id, owner, server, revision, params, published_ms, expires_ms, state, call, key)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9)",
@@ -166,8 +190,10 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Whether so many more questions may be open.
-pub(crate) fn room(transaction: &Transaction<'_>, max: usize, more: usize) -> Result<(), Error> {
+/// Whether so many more questions may be open. Those whose time is over make room: their process may have died.
+pub(crate) fn room(transaction: &Transaction<'_>, options: &Options, more: usize) -> Result<(), Error> {
+    let max = options.max_open_questions;
+    sweep(transaction, options)?;
     let open: i64 =
         transaction
             .query_row("SELECT count(*) FROM questions WHERE state <> 'ended'", [], |row| row.get(0))?;
@@ -177,6 +203,27 @@ pub(crate) fn room(transaction: &Transaction<'_>, max: usize, more: usize) -> Re
     } else {
         Ok(())
     }
+}
+
+/// Ends the questions whose time is over, and with them the calls that need them. Returns how many.
+pub(crate) fn sweep(transaction: &Transaction<'_>, options: &Options) -> Result<usize, Error> {
+    let now = now_ms();
+    // An answer that is missing and comes too late: nobody could ever claim the call.
+    transaction.execute(
+        "UPDATE calls SET state = 'finished', data = NULL, finished_ms = ?1 WHERE state = 'waiting' AND EXISTS
+         (SELECT 1 FROM questions WHERE call = calls.id AND state = 'open' AND expires_ms <= ?1)",
+        [now],
+    )?;
+    let swept = transaction.execute(
+        "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL, ended_as = 'expired',
+         ended_ms = ?1 WHERE state <> 'ended' AND CASE WHEN call IS NULL THEN expires_ms <= ?1
+         ELSE EXISTS (SELECT 1 FROM calls WHERE id = call AND state = 'finished') END",
+        [now],
+    )?;
+    if swept > 0 {
+        forget(transaction, options.max_ended)?;
+    }
+    Ok(swept)
 }
 
 /// Drops the oldest of what has ended.
@@ -233,7 +280,10 @@ fn create_private(path: &Path) {
         options.mode(0o600);
     }
     // It may be there already; anything else SQLite will say better.
-    drop(options.open(path));
+    if options.open(path).is_err() && path.is_symlink() && !path.exists() {
+        // SQLite would make what the link leads to. Nobody has it open, so that no lock of this process goes with the handle.
+        drop(options.create_new(false).create(true).truncate(false).open(path));
+    }
 }
 
 impl fmt::Debug for SqliteInbox {
@@ -244,13 +294,14 @@ impl fmt::Debug for SqliteInbox {
 
 /// Reads what a row says of its question.
 pub(crate) fn entry(
-    (id, server, revision, params, expires_ms): (String, String, String, String, Option<i64>),
+    (id, server, revision, params, expires_ms): (String, String, String, Option<String>, Option<i64>),
 ) -> Result<InboxEntry, Error> {
     let unreadable = || Error::new(ErrorKind::Unreadable);
     let revision = revision.parse().map_err(|_| unreadable())?;
+    let params = params.ok_or_else(unreadable)?;
     let params = mcp_elicitation::InboxParams::from_text(params).map_err(|_| unreadable())?;
     let mut entry = InboxEntry::from_parts(id, server, revision, params);
-    entry.expires_after = expires_ms
-        .map(|at| std::time::Duration::from_millis(u64::try_from(at.saturating_sub(now_ms())).unwrap_or(0)));
+    entry.expires_after =
+        expires_ms.map(|at| Duration::from_millis(u64::try_from(at.saturating_sub(now_ms())).unwrap_or(0)));
     Ok(entry)
 }

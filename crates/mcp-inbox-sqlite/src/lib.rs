@@ -3,6 +3,8 @@
 
 mod calls;
 mod error;
+#[cfg(test)]
+mod hostile_tests;
 mod inbox;
 mod options;
 mod questions;

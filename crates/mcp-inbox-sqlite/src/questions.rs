@@ -4,7 +4,7 @@ use mcp_elicitation::{ElicitResult, InboxEntry};
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, ErrorKind};
-use crate::inbox::{SqliteInbox, entry, now_ms};
+use crate::inbox::{SqliteInbox, entry, now_ms, sweep};
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug)]
@@ -52,7 +52,8 @@ pub enum Given {
 }
 
 impl SqliteInbox {
-    /// The questions of all processes that can be answered now, oldest first.
+    /// The questions of all processes that can be answered now, oldest first. One that cannot be read here, because
+    /// somebody else wrote it, is left out.
     ///
     /// The process that asked may have died meanwhile; then nobody takes the answer, unless the question belongs to a call that was
     /// put away.
@@ -69,11 +70,15 @@ impl SqliteInbox {
                 let parts = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
                 Ok((parts, row.get::<_, Option<String>>(5)?, row.get::<_, Option<String>>(6)?))
             })?;
-            rows.map(|row| {
+            let mut open = Vec::new();
+            for row in rows {
                 let (parts, refusal, call) = row?;
-                Ok(OpenQuestion { entry: entry(parts)?, refusal, call })
-            })
-            .collect()
+                // Nobody could answer it, and it must not hide the others.
+                if let Ok(entry) = entry(parts) {
+                    open.push(OpenQuestion { entry, refusal, call });
+                }
+            }
+            Ok(open)
         })
     }
 
@@ -111,19 +116,12 @@ impl SqliteInbox {
     }
 
     /// Ends the questions whose time is over: those of processes that died. Returns how many. Questions of calls that were put
-    /// away stay, unless they have a time of their own.
+    /// away stay, unless one that is not answered has a time of its own: then its call is over too. It is done by itself
+    /// when a store is opened and before something is put into it.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn sweep(&self) -> Result<usize, Error> {
-        self.write(|transaction| {
-            let swept = transaction.execute(
-                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL,
-                 ended_as = 'expired', ended_ms = ?1 WHERE state <> 'ended' AND call IS NULL AND expires_ms <= ?1",
-                [now_ms()],
-            )?;
-            crate::inbox::forget(transaction, self.options.max_ended)?;
-            Ok(swept)
-        })
+        self.write(|transaction| sweep(transaction, &self.options))
     }
 }

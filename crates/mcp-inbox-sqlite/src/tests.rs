@@ -9,20 +9,20 @@ use crate::{ErrorKind, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
 const FORM: &str = r#"{"message":"Which room?","requestedSchema":{"type":"object","properties":{"room":{"type":"string"}}}}"#;
 
 /// A folder that goes away with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("mcp-inbox-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.join("inbox.db")
     }
 
-    fn open(&self) -> SqliteInbox {
+    pub(crate) fn open(&self) -> SqliteInbox {
         SqliteInbox::open(self.file()).unwrap()
     }
 }
@@ -33,12 +33,12 @@ impl Drop for Folder {
     }
 }
 
-fn entry(id: &str) -> InboxEntry {
+pub(crate) fn entry(id: &str) -> InboxEntry {
     let revision = Revision::V2025_11_25;
     InboxEntry::new(id, "hotel", revision, &ElicitRequest::parse(FORM, revision).unwrap())
 }
 
-fn accept(room: &str) -> ElicitResult {
+pub(crate) fn accept(room: &str) -> ElicitResult {
     ElicitResult::accept([("room".to_owned(), room.into())].into_iter().collect::<serde_json::Map<_, _>>())
 }
 
@@ -100,12 +100,12 @@ fn a_question_that_ended_takes_no_answer_and_keeps_nothing() {
 fn a_question_past_its_time_is_neither_listed_nor_answered() {
     let folder = Folder::new("expired");
     let inbox = folder.open();
-    let mut short = entry("q");
-    short.expires_after = Some(Duration::ZERO);
-    inbox.publish(&short).unwrap();
     let mut long = entry("r");
     long.expires_after = Some(Duration::from_secs(3600));
     inbox.publish(&long).unwrap();
+    let mut short = entry("q");
+    short.expires_after = Some(Duration::ZERO);
+    inbox.publish(&short).unwrap();
     assert_eq!(inbox.open_questions().unwrap().len(), 1);
     assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Expired);
     assert_eq!(inbox.sweep().unwrap(), 1);
@@ -235,8 +235,20 @@ fn an_entry_of_somebody_elses_making_is_an_error_and_no_panic() {
     inbox.publish(&entry("q")).unwrap();
     let other = Connection::open(folder.file()).unwrap();
     other.execute_batch("UPDATE questions SET params = 'no json'").unwrap();
-    assert_eq!(inbox.open_questions().unwrap_err().kind(), ErrorKind::Unreadable);
-    other.execute_batch("UPDATE questions SET state = 'answered', answer = 'no json'").unwrap();
+    inbox.publish(&entry("r")).unwrap();
+    other
+        .execute_batch(
+            "INSERT INTO questions (id, owner, server, revision, params, published_ms, state)
+             VALUES ('null', 'x', 's', '2025-11-25', NULL, 0, 'open'), ('newer', 'x', 's', '9999-01-01', '{}', 0, 'open')",
+        )
+        .unwrap();
+    let open = inbox.open_questions().unwrap();
+    assert_eq!((open.len(), open[0].entry().id.as_str()), (1, "r"), "one that cannot be read hides no other");
+    other.execute_batch("UPDATE questions SET state = 'answered' WHERE id = 'r'").unwrap();
+    assert_eq!(inbox.answers().unwrap()[0].answer, ElicitResult::cancel(), "an answer that is none");
+    other
+        .execute_batch("UPDATE questions SET state = 'answered', answer = 'no json' WHERE id = 'q'")
+        .unwrap();
     assert_eq!(inbox.answers().unwrap()[0].answer, ElicitResult::cancel());
 }
 
