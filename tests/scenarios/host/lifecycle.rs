@@ -294,3 +294,34 @@ async fn the_number_of_servers_is_limited() {
     host.remove("a").await.unwrap();
     connected(&host, "c").await;
 }
+
+/// Asks its host something when it goes.
+struct Asking(Host);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        assert!(!self.0.servers().is_empty());
+    }
+}
+
+/// A connector owns what it needs to connect; that may be of its host, and ends outside of the host's lock.
+#[test]
+fn a_connector_may_own_something_of_its_host() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let host = host();
+            for _ in 0..2 {
+                let asking = Asking(host.clone());
+                let connector = Connector::new(move || {
+                    let text = format!("no token of {:?}", asking.0);
+                    std::future::ready(Err::<mcp_client::StdioServer, _>(text.into()))
+                });
+                assert_eq!(failed(host.connect("srv", connector).await), "transport");
+            }
+        });
+        let _ = done.send(());
+    });
+    assert!(is_done.recv_timeout(SECOND * 20).is_ok(), "it never ended, or panicked");
+}

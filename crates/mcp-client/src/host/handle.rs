@@ -104,6 +104,8 @@ impl Host {
         }
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
         loop {
+            // Dropped when the lock is free: what it owns may be of this host.
+            let mut _replaced = None;
             let waiting = {
                 let mut state = self.registry.lock();
                 if state.closed {
@@ -121,7 +123,7 @@ impl Host {
                         return Err(Error::misused("a server of this name is connected already"));
                     }
                     Phase::Disconnected | Phase::Failed => {
-                        server.connector = connector.clone();
+                        _replaced = Some(std::mem::replace(&mut server.connector, connector.clone()));
                         Ok(self.registry.begin(&mut state, &name).ok_or_else(|| unknown(&name))?)
                     }
                 }
