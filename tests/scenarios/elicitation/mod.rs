@@ -1,5 +1,6 @@
 //! The questions of servers, from the wire to whoever answers them and back, in virtual time.
 
+mod hostile;
 mod inbox;
 mod limits;
 mod listening;

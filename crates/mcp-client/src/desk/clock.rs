@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 
 use super::{Desk, Inner};
 use crate::driver::now;
@@ -23,14 +23,15 @@ impl Desk {
             state.clock_runs = true;
             runtime
         };
-        let clock = Clock { inner: Arc::clone(&self.inner), stopped: false };
+        let clock = Clock { inner: Arc::clone(&self.inner), runtime: runtime.id(), stopped: false };
         runtime.spawn(clock.run());
     }
 }
 
-/// Stops being the clock when it ends, whatever ended it: also the end of its runtime.
+/// Stops being the clock when it ends, whatever ended it. Where its runtime ended, the next one goes on.
 struct Clock {
     inner: Arc<Inner>,
+    runtime: Id,
     stopped: bool,
 }
 
@@ -65,7 +66,16 @@ impl Drop for Clock {
     fn drop(&mut self) {
         if !self.stopped {
             let desk = Desk { inner: Arc::clone(&self.inner) };
-            desk.lock().clock_runs = false;
+            {
+                let mut state = desk.lock();
+                state.clock_runs = false;
+                if std::thread::panicking() {
+                    // Its runtime goes on; the next thing that happens here winds it again.
+                    return;
+                }
+                state.strand(self.runtime);
+            }
+            desk.wind_clock();
         }
     }
 }
@@ -73,6 +83,14 @@ impl Drop for Clock {
 impl super::state::State {
     /// A runtime for a task of the desk's own.
     pub(super) fn runtime(&self) -> Option<Handle> {
-        self.connections.values().next().map(|connected| connected.runtime.clone())
+        let mut connected = self.connections.values().filter(|connected| !connected.is_stranded);
+        connected.next().map(|connected| connected.runtime.clone())
+    }
+
+    /// A runtime has ended: no task of the desk's own is started there any more.
+    pub(super) fn strand(&mut self, runtime: Id) {
+        for connected in self.connections.values_mut().filter(|connected| connected.runtime.id() == runtime) {
+            connected.is_stranded = true;
+        }
     }
 }

@@ -1,19 +1,23 @@
 //! The desk's way to its inbox: one task, which makes one call after another on a thread that may block, so that a slow
 //! store holds up neither connections nor other questions' ends.
 //!
-//! What waits for the store is bounded by the questions: of each open one at most its publishing waits, of each published
-//! one at most its end.
+//! What waits for the store is bounded by the questions: of each open one at most its publishing or a change of its time
+//! waits, of each published one at most its end. An end that the store did not take is told again, a few times, and no more
+//! than [`MAX_UNTOLD`] of them wait for that.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_elicitation::{End, Inbox, InboxEntry, InboxError, InboxParams, Misuse, QuestionId};
-use tokio::task::spawn_blocking;
+use tokio::runtime::Id;
+use tokio::task::{JoinError, spawn_blocking};
 
 use super::state::State;
 use super::{Desk, ElicitationEvent, Inner, action};
+use crate::driver::now;
 use crate::event::ClientEvent;
 
 /// What is to be done for the inbox, in order.
@@ -22,32 +26,86 @@ pub(super) struct InboxQueue {
     todo: VecDeque<Todo>,
     /// Open questions that are in the inbox.
     published: HashMap<Arc<str>, QuestionId>,
+    /// Ends that the store did not take.
+    untold: VecDeque<(Instant, Ended)>,
     runs: bool,
 }
 
 enum Todo {
     Publish(QuestionId, InboxEntry),
-    End(Arc<str>, End),
+    /// Until when an answer is of use; `None` is for ever.
+    Prolong(Arc<str>, Option<Instant>),
+    End(Ended),
 }
+
+/// An end that the store is to hear of.
+#[derive(Clone)]
+struct Ended {
+    entry: Arc<str>,
+    end: End,
+    /// How often the store did not take it.
+    refusals: u32,
+}
+
+/// What the store is at, for whoever must go on when the task ends in the middle.
+enum Doing {
+    Publish(QuestionId, Arc<str>),
+    End(Ended),
+}
+
+/// How often an end is told. The pauses double from one second on, so that the last is after a bit more than ten minutes.
+const MAX_TELLS: u32 = 10;
+
+/// More ends than this do not wait to be told again; the oldest is given up. Their entries look open until their time is up.
+const MAX_UNTOLD: usize = 1024;
 
 impl InboxQueue {
     /// A question ended that is in the inbox, or on its way there.
     pub(super) fn ended(&mut self, question: QuestionId, entry: Arc<str>, end: End) {
         self.published.remove(&entry);
+        self.todo.retain(|todo| !matches!(todo, Todo::Prolong(waiting, _) if *waiting == entry));
         let before = self.todo.len();
         self.todo.retain(|todo| !matches!(todo, Todo::Publish(waiting, _) if *waiting == question));
         // What never got there needs no end there.
         if self.todo.len() == before {
-            self.todo.push_back(Todo::End(entry, end));
+            self.todo.push_back(Todo::End(Ended { entry, end, refusals: 0 }));
         }
     }
 
+    /// A published question has another time from now on.
+    pub(super) fn prolonged(&mut self, entry: Arc<str>, until: Option<Instant>) {
+        self.todo.retain(|todo| !matches!(todo, Todo::Prolong(waiting, _) if *waiting == entry));
+        self.todo.push_back(Todo::Prolong(entry, until));
+    }
+
     fn forget_end(&mut self, entry: &str) {
-        self.todo.retain(|todo| !matches!(todo, Todo::End(ended, _) if **ended == *entry));
+        self.todo.retain(|todo| !matches!(todo, Todo::End(ended) if *ended.entry == *entry));
+    }
+
+    /// The store did not take an end.
+    fn not_told(&mut self, now: Instant, mut ended: Ended) {
+        ended.refusals += 1;
+        if ended.refusals >= MAX_TELLS {
+            return;
+        }
+        let pause = Duration::from_secs(1 << ended.refusals.min(MAX_TELLS));
+        if self.untold.len() >= MAX_UNTOLD {
+            self.untold.pop_front();
+        }
+        self.untold.extend(now.checked_add(pause).map(|due| (due, ended)));
+    }
+
+    /// Ends that the store did not take, and is to be told of again now.
+    fn tell_again(&mut self, now: Instant) {
+        let due = |(due, _): &(Instant, Ended)| *due <= now;
+        self.todo.extend(
+            self.untold.iter().filter(|untold| due(untold)).map(|(_, ended)| Todo::End(ended.clone())),
+        );
+        self.untold.retain(|untold| !due(untold));
     }
 
     fn is_idle(&self) -> bool {
-        self.todo.is_empty() && self.published.is_empty()
+        self.todo.is_empty() && self.published.is_empty() && self.untold.is_empty()
     }
 }
 
@@ -66,6 +124,22 @@ impl State {
             self.machine.question_deadline(question).map(|at| at.saturating_duration_since(now));
         open.entry = Some(id);
         self.inbox.todo.push_back(Todo::Publish(question, entry));
+    }
+
+    /// The store did not take a question, or it is not known whether it did: then it is to hear of its end.
+    fn not_published(&mut self, now: Instant, question: QuestionId, id: &Arc<str>, is_unknown: bool) {
+        self.inbox.forget_end(id);
+        if let Some(open) = self.open.get_mut(&question) {
+            open.entry = None;
+            let event = ElicitationEvent::NotPublished { question };
+            self.remark(question, ClientEvent::Elicitation(event));
+            // In the table, so it is open.
+            let _ = self.machine.fail(now, question);
+        }
+        if is_unknown {
+            let ended = Ended { entry: Arc::clone(id), end: End::Failed, refusals: 0 };
+            self.inbox.todo.push_back(Todo::End(ended));
+        }
     }
 }
 
@@ -86,7 +160,8 @@ impl Desk {
             state.inbox.runs = true;
             runtime
         };
-        let clerk = Clerk { inner: Arc::clone(&self.inner), inbox, stopped: false };
+        let (inner, runtime_id) = (Arc::clone(&self.inner), runtime.id());
+        let clerk = Clerk { inner, inbox, runtime: runtime_id, doing: None, stopped: false };
         runtime.spawn(clerk.run());
     }
 }
@@ -95,48 +170,109 @@ impl Desk {
 struct Clerk {
     inner: Arc<Inner>,
     inbox: Arc<dyn Inbox>,
+    runtime: Id,
+    doing: Option<Doing>,
     stopped: bool,
+}
+
+/// Why the store did not do something.
+enum Failure {
+    Refused(InboxError),
+    /// It panicked, or the runtime ended: what it did is not known.
+    Unknown(JoinError),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(error) => error.fmt(f),
+            Self::Unknown(error) if error.is_panic() => f.write_str("the inbox panicked"),
+            Self::Unknown(_) => f.write_str("the inbox was not asked to the end"),
+        }
+    }
+}
+
+/// What the task does next.
+enum Next {
+    Collect,
+    Do(Todo),
+    Wait,
 }
 
 impl Clerk {
     async fn run(mut self) {
         let desk = Desk { inner: Arc::clone(&self.inner) };
+        let interval = desk.inner.config.inbox_poll_interval;
+        let mut next_look = tokio::time::Instant::now().checked_add(interval);
+        // Looks and what else is to be done take turns: no server is so busy that answers to another one's are not fetched.
+        let mut looked = false;
         loop {
-            let todo = {
+            let next = {
                 let mut state = desk.lock();
                 if state.inbox.is_idle() {
                     state.inbox.runs = false;
                     self.stopped = true;
                     return;
                 }
-                state.inbox.todo.pop_front()
+                let now = now();
+                state.inbox.tell_again(now);
+                if !looked && next_look.is_some_and(|at| at.into_std() <= now) {
+                    Next::Collect
+                } else {
+                    state.inbox.todo.pop_front().map_or(Next::Wait, Next::Do)
+                }
             };
-            match todo {
-                Some(Todo::Publish(question, entry)) => self.publish(&desk, question, entry).await,
-                Some(Todo::End(entry, end)) => {
-                    let ended = self.call(move |inbox| match action(end) {
-                        Some(action) => inbox.acknowledge(&entry, action),
-                        None => inbox.fail(&entry, end),
-                    });
-                    if let Err(error) = ended.await {
-                        tracing::debug!(%error, "the inbox did not take the end of a question");
+            looked = matches!(next, Next::Collect);
+            match next {
+                Next::Collect => {
+                    self.collect(&desk).await;
+                    next_look = tokio::time::Instant::now().checked_add(interval);
+                }
+                Next::Do(Todo::Publish(question, entry)) => self.publish(&desk, question, entry).await,
+                Next::Do(Todo::Prolong(entry, until)) => {
+                    let after = until.map(|until| until.saturating_duration_since(now()));
+                    if let Err(error) = self.call(move |inbox| inbox.set_expiry(&entry, after)).await {
+                        tracing::debug!(%error, "the inbox did not take the time of a question");
                     }
                 }
-                None => {
+                Next::Do(Todo::End(ended)) => self.end(&desk, ended).await,
+                Next::Wait => {
+                    let look = async {
+                        match next_look {
+                            Some(at) => tokio::time::sleep_until(at).await,
+                            None => std::future::pending().await,
+                        }
+                    };
                     tokio::select! {
                         () = desk.inner.inbox.notified() => {}
-                        () = tokio::time::sleep(desk.inner.config.inbox_poll_interval) => {
-                            self.collect(&desk).await;
-                        }
+                        () = look => {}
                     }
                 }
             }
         }
     }
 
-    async fn publish(&self, desk: &Desk, question: QuestionId, entry: InboxEntry) {
+    async fn end(&mut self, desk: &Desk, ended: Ended) {
+        self.doing = Some(Doing::End(ended.clone()));
+        let Ended { entry, end, .. } = ended.clone();
+        let told = self.call(move |inbox| match action(end) {
+            Some(action) => inbox.acknowledge(&entry, action),
+            None => inbox.fail(&entry, end),
+        });
+        let told = told.await;
+        self.doing = None;
+        if let Err(error) = told {
+            tracing::debug!(%error, "the inbox did not take the end of a question");
+            desk.lock().inbox.not_told(now(), ended);
+        }
+    }
+
+    async fn publish(&mut self, desk: &Desk, question: QuestionId, entry: InboxEntry) {
         let id: Arc<str> = entry.id.as_str().into();
-        match self.call(move |inbox| inbox.publish(&entry)).await {
+        self.doing = Some(Doing::Publish(question, Arc::clone(&id)));
+        let published = self.call(move |inbox| inbox.publish(&entry)).await;
+        self.doing = None;
+        match published {
             Ok(()) => {
                 let is_open = {
                     let mut state = desk.lock();
@@ -153,14 +289,8 @@ impl Clerk {
             Err(error) => {
                 tracing::debug!(%error, "the inbox did not take a question");
                 desk.with(|state, now| {
-                    state.inbox.forget_end(&id);
-                    if let Some(open) = state.open.get_mut(&question) {
-                        open.entry = None;
-                        let event = ElicitationEvent::NotPublished { question };
-                        state.remark(question, ClientEvent::Elicitation(event));
-                        // In the table, so it is open.
-                        let _ = state.machine.fail(now, question);
-                    }
+                    let is_unknown = matches!(error, Failure::Unknown(_));
+                    state.not_published(now, question, &id, is_unknown);
                 });
             }
         }
@@ -190,19 +320,32 @@ impl Clerk {
     async fn call<R: Send + 'static>(
         &self,
         act: impl FnOnce(&dyn Inbox) -> Result<R, InboxError> + Send + 'static,
-    ) -> Result<R, InboxError> {
+    ) -> Result<R, Failure> {
         let inbox = Arc::clone(&self.inbox);
         let outcome = spawn_blocking(move || act(&*inbox)).await;
-        outcome.unwrap_or_else(|error| Err(InboxError::new("the inbox panicked").caused_by(error)))
+        outcome.map_err(Failure::Unknown)?.map_err(Failure::Refused)
     }
 }
 
 impl Drop for Clerk {
     fn drop(&mut self) {
-        if !self.stopped {
-            let desk = Desk { inner: Arc::clone(&self.inner) };
-            desk.lock().inbox.runs = false;
+        if self.stopped {
+            return;
         }
+        let desk = Desk { inner: Arc::clone(&self.inner) };
+        let doing = self.doing.take();
+        desk.with(|state, now| {
+            match doing {
+                Some(Doing::Publish(question, id)) => state.not_published(now, question, &id, true),
+                Some(Doing::End(ended)) => state.inbox.todo.push_front(Todo::End(ended)),
+                None => {}
+            }
+            state.inbox.runs = false;
+            // Where it panicked its runtime goes on.
+            if !std::thread::panicking() {
+                state.strand(self.runtime);
+            }
+        });
     }
 }
 

@@ -42,7 +42,15 @@ impl Seat {
             let rules = RequestRules::new(Revision::V2025_11_25);
             let connection = state.machine.open_connection(Arc::clone(&server), rules);
             let server = Arc::clone(&server);
-            let connected = Connected { driver, runtime, server, handler, timeout, waits_for_listener };
+            let connected = Connected {
+                driver,
+                runtime,
+                is_stranded: false,
+                server,
+                handler,
+                timeout,
+                waits_for_listener,
+            };
             state.connections.insert(connection, connected);
             connection
         };
@@ -125,7 +133,9 @@ impl Intake {
     /// The connection is gone, and everything of it ends. Later words of it are ignored.
     pub(crate) fn leave(&self) {
         self.desk.with(|state, now| state.machine.handle_connection_lost(now, self.connection));
-        self.desk.lock().connections.remove(&self.connection);
+        let gone = self.desk.lock().connections.remove(&self.connection);
+        // Not under the lock: what its handler owns may be of this desk.
+        drop(gone);
     }
 }
 

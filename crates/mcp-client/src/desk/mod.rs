@@ -29,10 +29,13 @@ mod pending;
 mod state;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_elicitation::{ElicitRequest, ElicitResult, End, FlowId, Misuse, QuestionId, QuestionState, Wait};
+use mcp_elicitation::{
+    ElicitRequest, ElicitResult, End, FlowId, Inbox, Misuse, QuestionId, QuestionState, Wait, WaiterId,
+};
 use tokio::sync::{Notify, oneshot};
 
 pub use config::DeskConfig;
@@ -115,12 +118,12 @@ impl Desk {
 
     /// Answers every question for which its call's key and its connection have no handler with `handler`, from now on.
     pub fn set_handler(&self, handler: impl ElicitationHandler) {
-        self.lock().staff.default = Some(AnyElicitationHandler::new(handler));
+        self.replace_default(Some(AnyElicitationHandler::new(handler)));
     }
 
     /// Takes the desk's own handler away. Questions that it has stay with it.
     pub fn clear_handler(&self) {
-        self.lock().staff.default = None;
+        self.replace_default(None);
     }
 
     /// Answers the questions asked in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with
@@ -132,7 +135,10 @@ impl Desk {
     /// answer has that key, and to the default otherwise.
     pub fn route(&self, key: impl Into<Arc<str>>, handler: impl ElicitationHandler) -> ElicitationRoute {
         let key = key.into();
-        let id = self.lock().staff.add_route(Arc::clone(&key), AnyElicitationHandler::new(handler));
+        let (id, replaced) =
+            self.lock().staff.add_route(Arc::clone(&key), AnyElicitationHandler::new(handler));
+        // Not under the lock: what a handler owns may be of this desk.
+        drop(replaced);
         ElicitationRoute::new(self.clone(), key, id)
     }
 
@@ -228,7 +234,7 @@ impl Desk {
     ///
     /// Cancel safe.
     pub async fn completed(&self, server: &str, elicitation_id: &str, timeout: Option<Duration>) -> bool {
-        let ended = {
+        let (waiter, ended) = {
             let server: Arc<str> = Arc::from(server);
             let waiting = self.with(|state, now| {
                 let waiting = state.machine.wait(now, &server, elicitation_id, timeout);
@@ -236,7 +242,7 @@ impl Desk {
                     Wait::Waiting(waiter) => {
                         let (tell, told) = oneshot::channel();
                         state.waiters.insert(waiter, tell);
-                        Err(told)
+                        Err((waiter, told))
                     }
                     Wait::Done(completed) => Ok(completed),
                     _ => Ok(false),
@@ -244,10 +250,11 @@ impl Desk {
             });
             match waiting {
                 Ok(Ok(completed)) => return completed,
-                Ok(Err(ended)) => ended,
+                Ok(Err(waiting)) => waiting,
                 Err(_) => return false,
             }
         };
+        let _waiting = Waiting { desk: self, waiter };
         ended.await.unwrap_or(false)
     }
 
@@ -256,6 +263,12 @@ impl Desk {
         let pending = self.pending(question)?;
         self.with(|state, _| state.hold(question));
         Some(pending)
+    }
+
+    fn replace_default(&self, handler: Option<AnyElicitationHandler>) {
+        let replaced = std::mem::replace(&mut self.lock().staff.default, handler);
+        // Not under the lock: what a handler owns may be of this desk.
+        drop(replaced);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -276,9 +289,28 @@ impl Desk {
         result
     }
 
-    /// Whether somebody in another process may answer.
+    /// Whether somebody in another process may answer. Asks the store, so that it is not for under the lock; one that panics
+    /// does not take the task with it that reads a connection.
     fn has_remote(&self) -> bool {
-        self.inner.config.inbox.as_ref().is_some_and(|inbox| inbox.is_answered_from_elsewhere())
+        let ask = |inbox: &Arc<dyn Inbox>| {
+            catch_unwind(AssertUnwindSafe(|| inbox.is_answered_from_elsewhere())).unwrap_or(false)
+        };
+        self.inner.config.inbox.as_ref().is_some_and(ask)
+    }
+}
+
+/// Somebody who waits for a completion, until it is dropped.
+struct Waiting<'a> {
+    desk: &'a Desk,
+    waiter: WaiterId,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.desk.lock();
+        if state.waiters.remove(&self.waiter).is_some() {
+            state.machine.stop_waiting(self.waiter);
+        }
     }
 }
 

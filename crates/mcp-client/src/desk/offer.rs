@@ -1,5 +1,6 @@
 //! Finding somebody to answer a question.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_elicitation::{Misuse, QuestionId};
@@ -50,7 +51,8 @@ impl Desk {
 
     /// Offers a question to the next that may take it.
     pub(super) fn offer(&self, question: QuestionId) {
-        let offered = self.with(|state, now| state.offer(self, now, question));
+        let has_remote = self.has_remote();
+        let offered = self.with(|state, now| state.offer(self, has_remote, now, question));
         if let Offered::To(work) = offered {
             self.start(question, *work);
         }
@@ -116,7 +118,7 @@ impl Desk {
 }
 
 impl State {
-    fn offer(&mut self, desk: &Desk, now: Instant, question: QuestionId) -> Offered {
+    fn offer(&mut self, desk: &Desk, has_remote: bool, now: Instant, question: QuestionId) -> Offered {
         let Some(open) = self.open.get_mut(&question).filter(|open| !open.held) else {
             return Offered::Settled;
         };
@@ -137,6 +139,9 @@ impl State {
                 if let Some(timeout) = ElicitationHandler::timeout(&handler) {
                     // In the table, so it is open.
                     let _ = self.machine.set_timeout(now, question, timeout);
+                    if let Some(entry) = &open.entry {
+                        self.inbox.prolonged(Arc::clone(entry), now.checked_add(timeout));
+                    }
                 }
                 let _ = self.machine.shown(question);
                 let context = ElicitationContext {
@@ -152,17 +157,18 @@ impl State {
             }
         }
         let waits = connected.is_some_and(|connected| connected.waits_for_listener);
-        match staff.listener(open.connection) {
-            // A listener is in the list as long as it can receive.
-            Some(listener) if listener.questions.send(question).is_ok() => {
+        match self.staff.listener(open.connection) {
+            Some(listener) => {
+                listener.questions.push_back(question);
+                listener.more.notify_one();
                 (open.held, open.unclaimed) = (true, false);
                 let _ = self.machine.shown(question);
             }
-            _ if waits || desk.has_remote() => {
+            None if waits || has_remote => {
                 open.unclaimed = true;
                 let _ = self.machine.defer(question);
             }
-            _ => drop(self.machine.no_host(now, question)),
+            None => drop(self.machine.no_host(now, question)),
         }
         Offered::Settled
     }

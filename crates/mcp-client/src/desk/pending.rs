@@ -1,14 +1,15 @@
 //! Questions as values, for whoever answers them without a handler.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, QuestionId};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, watch};
 
 use super::Desk;
-use super::state::Listener;
+use super::state::{Listener, State};
 
 /// A question in somebody's hand.
 ///
@@ -105,19 +106,21 @@ impl fmt::Debug for PendingElicitation {
 pub struct Elicitations {
     desk: Desk,
     id: u64,
-    questions: mpsc::UnboundedReceiver<QuestionId>,
+    more: Arc<Notify>,
 }
 
 impl Elicitations {
     /// The next question that is still open. Cancel safe. `None` never comes while the desk is there, which it is as long
     /// as this value: end the loop with the connection.
     pub async fn next(&mut self) -> Option<PendingElicitation> {
-        while let Some(question) = self.questions.recv().await {
-            if let Some(pending) = self.desk.pending(question) {
+        loop {
+            // A permit is left where one comes between the look and the wait.
+            let more = self.more.notified();
+            if let Some(pending) = self.desk.fetch(self.id) {
                 return Some(pending);
             }
+            more.await;
         }
-        None
     }
 }
 
@@ -125,13 +128,11 @@ impl Drop for Elicitations {
     fn drop(&mut self) {
         let left = {
             let mut state = self.desk.lock();
-            state.staff.listeners.retain(|listener| listener.id != self.id);
-            self.questions.close();
-            let mut left = Vec::new();
-            while let Ok(question) = self.questions.try_recv() {
-                if let Some(open) = state.open.get_mut(&question) {
+            let at = state.staff.listeners.iter().position(|listener| listener.id == self.id);
+            let left = at.map(|at| state.staff.listeners.remove(at).questions).unwrap_or_default();
+            for question in &left {
+                if let Some(open) = state.open.get_mut(question) {
                     open.held = false;
-                    left.push(question);
                 }
             }
             left
@@ -144,7 +145,10 @@ impl Drop for Elicitations {
 
 impl fmt::Debug for Elicitations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Elicitations").finish_non_exhaustive()
+        let state = self.desk.lock();
+        let listener = state.staff.listeners.iter().find(|listener| listener.id == self.id);
+        let waiting = listener.map_or(0, |listener| listener.questions.len());
+        f.debug_struct("Elicitations").field("waiting", &waiting).finish_non_exhaustive()
     }
 }
 
@@ -169,7 +173,9 @@ impl ElicitationRoute {
 
 impl Drop for ElicitationRoute {
     fn drop(&mut self) {
-        self.desk.lock().staff.remove_route(&self.key, self.id);
+        let gone = self.desk.lock().staff.remove_route(&self.key, self.id);
+        // Not under the lock: what a handler owns may be of this desk.
+        drop(gone);
     }
 }
 
@@ -182,11 +188,12 @@ impl fmt::Debug for ElicitationRoute {
 impl Desk {
     /// Puts a listener at the end of the line. It gets at once what waited for one.
     pub(crate) fn listen(&self, connection: Option<ConnectionId>) -> Elicitations {
-        let (questions, receiver) = mpsc::unbounded_channel();
+        let more = Arc::new(Notify::new());
         let (id, waiting) = {
             let mut state = self.lock();
             let id = state.staff.next_id();
-            state.staff.listeners.push(Listener { id, connection, questions });
+            let (questions, more) = (VecDeque::new(), Arc::clone(&more));
+            state.staff.listeners.push(Listener { id, connection, questions, more });
             let mut waiting: Vec<QuestionId> = state
                 .open
                 .iter()
@@ -199,12 +206,24 @@ impl Desk {
         for question in waiting {
             self.offer(question);
         }
-        Elicitations { desk: self.clone(), id, questions: receiver }
+        Elicitations { desk: self.clone(), id, more }
+    }
+
+    /// The next question for a listener, if there is one.
+    fn fetch(&self, listener: u64) -> Option<PendingElicitation> {
+        let mut state = self.lock();
+        let listener = state.staff.listeners.iter_mut().find(|listening| listening.id == listener)?;
+        // What is in there is open: it is taken out in the moment it ends.
+        let question = listener.questions.pop_front()?;
+        self.pending_in(&state, question)
     }
 
     /// A question as a value, if it is open.
     pub(super) fn pending(&self, question: QuestionId) -> Option<PendingElicitation> {
-        let state = self.lock();
+        self.pending_in(&self.lock(), question)
+    }
+
+    fn pending_in(&self, state: &State, question: QuestionId) -> Option<PendingElicitation> {
         let open = state.open.get(&question)?;
         Some(PendingElicitation {
             desk: self.clone(),

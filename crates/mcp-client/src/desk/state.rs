@@ -1,6 +1,6 @@
 //! What a desk holds, and what it notes of the machine's words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use mcp_elicitation::{
 use mcp_jsonrpc::RequestId;
 use mcp_proto::{CallId, ServerRequestId};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::ElicitationEvent;
@@ -43,6 +43,8 @@ pub(super) struct Connected {
     /// Where its handlers run. Kept beside the driver, of which nothing strong may be held under the desk's lock: the last
     /// one to let go of it takes that lock.
     pub(super) runtime: Handle,
+    /// That runtime has ended.
+    pub(super) is_stranded: bool,
     pub(super) server: Arc<str>,
     /// What answers the questions of this connection and of no other.
     pub(super) handler: Option<AnyElicitationHandler>,
@@ -99,21 +101,28 @@ pub(super) struct Listener {
     pub(super) id: u64,
     /// Listens to one connection; `None`: to all.
     pub(super) connection: Option<ConnectionId>,
-    /// Bounded by the number of questions that may be open.
-    pub(super) questions: mpsc::UnboundedSender<QuestionId>,
+    /// What it has not fetched yet; nothing that has ended, so that it is bounded by the number of questions that may be open.
+    pub(super) questions: VecDeque<QuestionId>,
+    /// Notified when there is one more.
+    pub(super) more: Arc<Notify>,
 }
 
 impl Staff {
-    pub(super) fn add_route(&mut self, key: Arc<str>, handler: AnyElicitationHandler) -> u64 {
+    /// Gives back the handler that the key had, to be dropped when the lock is free.
+    pub(super) fn add_route(
+        &mut self,
+        key: Arc<str>,
+        handler: AnyElicitationHandler,
+    ) -> (u64, Option<AnyElicitationHandler>) {
         let id = self.next_id();
-        self.routes.insert(key, (id, handler));
-        id
+        let replaced = self.routes.insert(key, (id, handler));
+        (id, replaced.map(|(_, handler)| handler))
     }
 
-    pub(super) fn remove_route(&mut self, key: &str, id: u64) {
-        if self.routes.get(key).is_some_and(|(current, _)| *current == id) {
-            self.routes.remove(key);
-        }
+    /// Gives back its handler, to be dropped when the lock is free.
+    pub(super) fn remove_route(&mut self, key: &str, id: u64) -> Option<AnyElicitationHandler> {
+        self.routes.get(key).filter(|(current, _)| *current == id)?;
+        self.routes.remove(key).map(|(_, handler)| handler)
     }
 
     pub(super) fn route(&self, key: &str) -> Option<&AnyElicitationHandler> {
@@ -126,9 +135,17 @@ impl Staff {
     }
 
     /// The listener for a question of this connection: one of its own before one of all.
-    pub(super) fn listener(&self, connection: ConnectionId) -> Option<&Listener> {
-        let own = self.listeners.iter().find(|listener| listener.connection == Some(connection));
-        own.or_else(|| self.listeners.iter().find(|listener| listener.connection.is_none()))
+    pub(super) fn listener(&mut self, connection: ConnectionId) -> Option<&mut Listener> {
+        let own = self.listeners.iter().position(|listener| listener.connection == Some(connection));
+        let at = own.or_else(|| self.listeners.iter().position(|listener| listener.connection.is_none()))?;
+        self.listeners.get_mut(at)
+    }
+
+    /// A question ended: nobody is to fetch it.
+    fn unlist(&mut self, question: QuestionId) {
+        for listener in &mut self.listeners {
+            listener.questions.retain(|listed| *listed != question);
+        }
     }
 
     pub(super) fn is_any(&self) -> bool {
@@ -187,6 +204,7 @@ impl State {
             Event::Asked(asked) => self.note_asked(asked, outbox),
             Event::Ended { question, end, .. } => {
                 let Some(open) = self.open.remove(&question) else { return };
+                self.staff.unlist(question);
                 outbox.aborted.extend(open.task);
                 if let Some(entry) = open.entry {
                     self.inbox.ended(question, entry, end);
