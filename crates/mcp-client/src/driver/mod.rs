@@ -15,6 +15,7 @@ mod questions;
 mod slot;
 pub(crate) mod spans;
 mod subscribing;
+mod taking;
 mod tasking;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use mcp_jsonrpc::{PlainAnswer, RawJson};
+use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
     Answer, CallError, CallId, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
@@ -470,37 +471,6 @@ impl Driver {
                 Step::Ended(Err(error)) => return Err(Error::call(error)),
             }
         }
-    }
-
-    /// Takes an answer right out of what a transport received, where the core leaves its result to the caller and the
-    /// slot knows how the caller wants it: read once, and never copied as text. Otherwise nothing has happened.
-    fn take(self: &Arc<Self>, answer: &PlainAnswer<'_>) -> bool {
-        let found = {
-            let state = self.lock();
-            state.core.taking(&answer.id).and_then(|taking| {
-                let read = state.slots.get(&taking.call())?.read?;
-                Some((taking, read))
-            })
-        };
-        let Some((taking, read)) = found else { return false };
-        // Not under the lock: how a type is read may be the application's own code. Where that panics, it does so again
-        // in the task of its caller, and nobody else's call is harmed.
-        let Ok(Some(value)) = catch_unwind(AssertUnwindSafe(|| read(answer.result))) else { return false };
-        if !taking.admits(answer.result, &*value) {
-            return false;
-        }
-        let mut outbox = Outbox::default();
-        let taken = {
-            let mut state = self.lock();
-            let taken = state.core.take_result(now(), taking, &answer.id);
-            if taken && let Some(slot) = state.slots.get_mut(&taking.call()) {
-                outbox.wakers.extend(slot.end(Ok(CallResult::Read(value))));
-            }
-            state.drain(&mut outbox);
-            taken
-        };
-        self.dispatch(outbox);
-        taken
     }
 
     /// Hands over what a transport received.
