@@ -9,6 +9,7 @@ mod hostile;
 mod http;
 mod lifecycle;
 mod lists;
+mod outcomes;
 pub(crate) mod peer;
 mod questions;
 mod retries;
