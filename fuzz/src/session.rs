@@ -8,11 +8,16 @@
 //! | `s` / `i` | `start` / the peer accepts it under the revision that the digit names |
 //! | `r` | `initialized` was delivered |
 //! | `c` | a call; the first byte says its timeout in seconds (`!` is one, `~` is none), a second one that it asks for progress |
+//! | `w` | a call of a tool, its first byte as that of `c`; of the second one bit 0 wants a task, bit 1 gives it up with the call, bit 2 declines any |
+//! | `d` | the peer answers the newest request of an open call with the rest of the line as the member behind the id |
+//! | `u` | the URLs of the call that the byte counts back to are refused, or with a second byte have happened |
 //! | `k` / `f` | cancels / forgets the call that the byte counts back to |
 //! | `a` | answers the question that the first byte counts back to, in the way that the second one says |
 //! | `h` / `g` | the driver holds what is to be sent / sends it |
 //! | `t` | as many seconds pass as the byte says |
 //! | `n` / `o` / `z` / `q` | a notification, other roots, an oversized message, the end of the transport |
+//!
+//! A line `M` at the very beginning makes it a client of 2026-07-28.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -21,10 +26,10 @@ use mcp_elicitation::ElicitResult;
 use mcp_jsonrpc::{
     DecodeLimits, ErrorCode, ErrorObject, Incoming, Message, RawJson, RequestId, decode, decode_slice,
 };
-use mcp_model::{Implementation, Root};
+use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{
-    Answer, CallId, CallOptions, Config, Connection, ElicitationSupport, Event, Limits, Origin,
-    ServerRequestId, Transmit, TransmitKind,
+    Answer, CallId, CallOptions, Config, Connection, ElicitationSupport, Event, Limits, Mode, Origin,
+    ServerRequestId, TaskConfig, Transmit, TransmitKind,
 };
 
 const MAX_CALLS: usize = 8;
@@ -33,7 +38,7 @@ const MAX_EXCERPT: usize = 64;
 
 /// Plays the input; panics when something that always holds does not.
 pub fn session_ops(data: &[u8]) {
-    let mut world = World::new();
+    let mut world = World::new(data.starts_with(b"M\n"));
     for line in data.split(|byte| *byte == b'\n').take(256) {
         if let Some((op, rest)) = line.split_first() {
             world.play(*op, rest);
@@ -61,10 +66,16 @@ struct World {
     gone: HashSet<ServerRequestId>,
     /// How many answers each id of the peer may still get.
     owed: HashMap<RequestId, usize>,
+    /// What the core asks by itself: giving up tasks.
+    own: HashSet<CallId>,
+    /// Calls that are tasks.
+    tasks: HashSet<CallId>,
+    /// Calls that were refused for URLs, and whether they still wait for them.
+    urls: HashMap<CallId, bool>,
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(modern: bool) -> Self {
         let mut limits = Limits::default();
         limits.max_calls = MAX_CALLS;
         limits.max_server_requests = MAX_QUESTIONS;
@@ -75,6 +86,12 @@ impl World {
         config.sampling = true;
         config.roots = Some(Vec::new());
         config.elicitation = ElicitationSupport::all();
+        if modern {
+            config.mode = Mode::Pinned(ProtocolVersion::V2026_07_28);
+        }
+        let mut tasks = TaskConfig::default();
+        (tasks.max_polls, tasks.max_failed_polls, tasks.max_inputs) = (8, 1, 2);
+        config.tasks = Some(tasks);
         Self {
             core: Connection::new(config),
             now: Instant::now(),
@@ -89,6 +106,9 @@ impl World {
             questions: Vec::new(),
             gone: HashSet::new(),
             owed: HashMap::new(),
+            own: HashSet::new(),
+            tasks: HashSet::new(),
+            urls: HashMap::new(),
         }
     }
 
@@ -111,24 +131,38 @@ impl World {
                 let version =
                     ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"][number % 5];
                 let answer = format!(
-                    r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}}}}}}"#
+                    r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","supportedVersions":["{version}"],"capabilities":{{"tools":{{}},"tasks":{{"requests":{{"tools":{{"call":{{}}}}}}}}}}}}}}"#
                 );
                 self.peer(Origin::Channel, answer.as_bytes());
             }
             b'r' => self.core.handle_initialized_delivered(self.now),
             b'c' => {
-                let mut options = CallOptions::with_timeout(match rest.first() {
-                    Some(b'~') => Duration::MAX,
-                    byte => Duration::from_secs(byte.map_or(0, |byte| u64::from(byte.saturating_sub(b' ')))),
-                });
+                let mut options = timed(rest.first());
                 options.progress = rest.len() > 1;
                 options.reset_on_progress = rest.len() > 2;
-                options.max_total = Duration::from_secs(100);
-                if let Ok(call) = self.core.call(self.now, "tools/list", None, &options) {
-                    assert!(!self.calls.contains(&call), "a call comes twice");
-                    self.calls.push(call);
+                self.call("tools/list", None, &options);
+            }
+            b'w' => {
+                let mut options = timed(rest.first());
+                let bits = rest.get(1).copied().unwrap_or_default();
+                options.task.wanted = bits & 1 != 0;
+                options.task.cancel_abandoned = bits & 2 != 0;
+                options.task.declined = bits & 4 != 0;
+                self.call("tools/call", Some(json(r#"{"name":"t","arguments":{}}"#)), &options);
+            }
+            b'd' => {
+                let open = self.wire.iter().filter(|(_, (call, sent))| *sent && self.core.is_open(*call));
+                let newest = open
+                    .filter_map(|(id, _)| if let RequestId::Integer(id) = id { Some(*id) } else { None })
+                    .max();
+                if let Some(id) = newest {
+                    let mut line = format!(r#"{{"jsonrpc":"2.0","id":{id},"#).into_bytes();
+                    line.extend_from_slice(rest);
+                    line.push(b'}');
+                    self.peer(Origin::Channel, &line);
                 }
             }
+            b'u' => self.urls(call, rest.len() > 1),
             b'k' => {
                 if let Some(call) = call {
                     self.core.cancel(call, None);
@@ -183,10 +217,27 @@ impl World {
         }
     }
 
+    fn call(&mut self, method: &str, params: Option<RawJson>, options: &CallOptions) {
+        if let Ok(call) = self.core.call(self.now, method, params.as_ref(), options) {
+            assert!(!self.calls.contains(&call), "a call comes twice");
+            self.calls.push(call);
+        }
+    }
+
+    fn urls(&mut self, call: Option<CallId>, done: bool) {
+        let Some(call) = call else { return };
+        let told = if done {
+            self.core.handle_urls_done(self.now, call)
+        } else {
+            self.core.handle_urls_refused(call)
+        };
+        let waited = self.urls.get_mut(&call).map(std::mem::take);
+        assert_eq!(told.is_ok(), waited == Some(true), "only a call that waits for URLs goes on");
+    }
+
     fn answer(&mut self, question: usize, kind: u8) {
         let at = self.questions.len().checked_sub(1 + question);
         let Some(&question) = at.and_then(|at| self.questions.get(at)) else { return };
-        let json = |text: &str| RawJson::from_text(text.to_owned()).expect("it is JSON");
         let answer = match kind {
             b'0' => Answer::Elicit(ElicitResult::cancel()),
             b'1' => Answer::Elicit(ElicitResult::accept_url()),
@@ -220,6 +271,12 @@ impl World {
             (TransmitKind::Request { id, .. }, Message::Request(request)) => {
                 assert_eq!(*id, request.id);
                 let call = transmit.owner.expect("a request has a call");
+                if !self.calls.contains(&call) {
+                    assert_eq!(request.method, "tasks/cancel", "nobody asked for this");
+                    self.own.insert(call);
+                }
+                let again = request.method == "tools/call" && self.tasks.contains(&call);
+                assert!(!again, "a call that became a task is made a second time");
                 assert!(self.wire.insert(id.clone(), (call, false)).is_none(), "an id comes twice");
                 self.held.push(transmit);
                 if !self.holding {
@@ -271,11 +328,22 @@ impl World {
                 assert!(self.calls.contains(&call), "a call that nobody made");
                 assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
                 assert!(self.ended.insert(call), "a call ends twice");
+                assert_ne!(self.urls.get(&call), Some(&true), "the wait ends before its call");
                 if let Err(error) = outcome {
                     assert_safe(&error.to_string());
                 }
             }
             Event::Progress { call, .. } => assert!(!self.ended.contains(&call), "progress after the end"),
+            Event::Task { call, .. } => {
+                assert!(!self.ended.contains(&call), "news of a task after its end");
+                self.tasks.insert(call);
+            }
+            Event::UrlsRequired(required) => {
+                assert!(self.urls.insert(required.call, true).is_none(), "a call is refused for URLs once");
+            }
+            Event::UrlsRequiredEnded { call } => {
+                assert_eq!(self.urls.insert(call, false), Some(true), "a wait that had ended");
+            }
             Event::ServerRequest(question) => {
                 assert!(!self.questions.contains(&question.id), "a question comes twice");
                 self.questions.push(question.id);
@@ -291,31 +359,51 @@ impl World {
 
     /// What holds after every operation.
     fn check(&self) {
-        let open = self.calls.len() - self.ended.len() - self.forgotten.len();
+        let own = self.own.iter().filter(|call| self.core.is_open(**call));
+        let open = self.calls.len() - self.ended.len() - self.forgotten.len() + own.count();
         assert_eq!(self.core.calls_in_flight(), open);
         assert_eq!(self.core.open_server_requests(), self.questions.len() - self.gone.len());
         assert!(open <= MAX_CALLS && self.core.open_server_requests() <= MAX_QUESTIONS);
-        let deadlines = self.calls.iter().filter_map(|call| self.core.call_deadline(*call));
+        let deadlines = self.calls.iter().chain(&self.own).filter_map(|call| self.core.call_deadline(*call));
         let patience =
             self.questions.iter().filter_map(|question| self.core.server_request_deadline(*question));
         assert_eq!(self.core.poll_timeout(), deadlines.chain(patience).min());
     }
 
-    /// Time ends everything that has a deadline; the rest is given up.
-    fn finish(mut self) {
+    fn wait_out(&mut self) {
         while let Some(at) = self.core.poll_timeout() {
             self.now = self.now.max(at);
             self.core.handle_timeout(self.now);
             self.drain();
         }
+    }
+
+    /// Time ends everything that has a deadline; the rest is given up.
+    fn finish(mut self) {
+        self.wait_out();
         for call in self.calls.clone() {
             self.core.cancel(call, None);
         }
         self.drain();
         self.check();
+        self.wait_out();
         assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
         assert!(self.core.poll_timeout().is_none());
     }
+}
+
+fn json(text: &str) -> RawJson {
+    RawJson::from_text(text.to_owned()).expect("it is JSON")
+}
+
+/// A time in seconds, counted from a space on.
+fn timed(byte: Option<&u8>) -> CallOptions {
+    let mut options = CallOptions::with_timeout(match byte {
+        Some(b'~') => Duration::MAX,
+        byte => Duration::from_secs(byte.map_or(0, |byte| u64::from(byte.saturating_sub(b' ')))),
+    });
+    options.max_total = Duration::from_secs(100);
+    options
 }
 
 /// One line that a terminal may show, of bounded length.

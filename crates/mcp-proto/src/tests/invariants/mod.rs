@@ -1,5 +1,8 @@
 //! Whatever happens in whatever order, some things always hold: see [`Model::check`] and [`Model::close`].
 
+mod answers;
+mod steps;
+
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -9,67 +12,18 @@ use mcp_model::{CallToolResult, ProtocolVersion, ResultType, Root, inspect_resul
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{ALL_CAPABILITIES, config_with_elicitation, epoch, raw};
+use self::answers::{FRESH, KINDS, answer, task_notice};
+use self::steps::{Start, Step, server_id, start, step};
+use super::{config_with_elicitation, epoch, raw};
+use crate::call::CallKind;
 use crate::{
     Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
-    ServerRequestId, Transmit, TransmitKind, Wire,
+    ServerRequestId, TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
 };
 
 const MAX_CALLS: usize = 4;
 const MAX_QUESTIONS: usize = 3;
-
-/// One thing that happens. Numbers choose among what there is, so that most steps mean something.
-#[derive(Clone, Debug)]
-enum Step {
-    Advance { seconds: u64 },
-    Answer { question: usize, kind: u8 },
-    Call { seconds: u64, progress: bool, reset: bool },
-    Cancel { call: usize },
-    Close,
-    Delivered,
-    Forget { call: usize },
-    Hold,
-    Notify,
-    Pause,
-    PeerAnswer { id: usize, exchange: bool, kind: u8 },
-    PeerAsk { id: i64, string: bool, kind: u8, exchange: bool },
-    PeerBatch { id: usize },
-    PeerCancel { id: i64, string: bool },
-    PeerNoise { kind: usize, id: usize },
-    PeerProgress { id: usize, value: u8 },
-    Roots { count: usize },
-    Send,
-    Start,
-    Takes,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        12 => (0_u64..40).prop_map(|seconds| Step::Advance { seconds }),
-        12 => (0_usize..4, 0_u8..5).prop_map(|(question, kind)| Step::Answer { question, kind }),
-        24 => (prop_oneof![1 => Just(0), 6 => 1_u64..50, 1 => Just(u64::MAX)], prop::bool::weighted(0.8), any::<bool>())
-            .prop_map(|(seconds, progress, reset)| Step::Call { seconds, progress, reset }),
-        9 => (0_usize..6).prop_map(|call| Step::Cancel { call }),
-        1 => Just(Step::Close),
-        3 => Just(Step::Delivered),
-        3 => (0_usize..6).prop_map(|call| Step::Forget { call }),
-        6 => Just(Step::Hold),
-        3 => Just(Step::Notify),
-        4 => Just(Step::Pause),
-        24 => (0_usize..8, any::<bool>(), 0_u8..16)
-            .prop_map(|(id, exchange, kind)| Step::PeerAnswer { id, exchange, kind }),
-        18 => (0_i64..5, any::<bool>(), 0_u8..6, any::<bool>())
-            .prop_map(|(id, string, kind, exchange)| Step::PeerAsk { id, string, kind, exchange }),
-        3 => (0_usize..8).prop_map(|id| Step::PeerBatch { id }),
-        9 => (0_i64..5, any::<bool>()).prop_map(|(id, string)| Step::PeerCancel { id, string }),
-        9 => (0_usize..8, 0_usize..8).prop_map(|(kind, id)| Step::PeerNoise { kind, id }),
-        12 => (0_usize..5, 0_u8..9).prop_map(|(id, value)| Step::PeerProgress { id, value }),
-        3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
-        12 => Just(Step::Send),
-        3 => Just(Step::Start),
-        6 => Just(Step::Takes),
-    ]
-}
+const CAPABILITIES: &str = r#"{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
 
 /// What an observer of both sides knows.
 struct Model {
@@ -100,6 +54,12 @@ struct Model {
     refused: HashSet<String>,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
     owed: HashMap<String, usize>,
+    /// Calls that were refused for URLs, and whether they still wait for them.
+    urls: HashMap<CallId, bool>,
+    /// Calls that are tasks.
+    tasks: HashSet<CallId>,
+    /// Whether the server ever gave a result that stays fresh.
+    gave_fresh: bool,
 }
 
 impl Model {
@@ -116,6 +76,12 @@ impl Model {
                 Start::Legacy(_) => Wire::Channel,
             },
             limits,
+            tasks: Some(TaskConfig {
+                max_polls: 6,
+                max_failed_polls: 1,
+                max_inputs: 2,
+                ..TaskConfig::default()
+            }),
             sampling: true,
             roots: Some(Vec::new()),
             server_request_timeout: Duration::from_secs(20),
@@ -140,6 +106,9 @@ impl Model {
             returned: HashMap::new(),
             refused: HashSet::new(),
             owed: HashMap::new(),
+            urls: HashMap::new(),
+            tasks: HashSet::new(),
+            gave_fresh: false,
         };
         let version = match start {
             Start::Legacy(version) => Some(*version),
@@ -151,7 +120,7 @@ impl Model {
             let result = json!({
                 "protocolVersion": version,
                 "supportedVersions": [version],
-                "capabilities": serde_json::from_str::<Value>(ALL_CAPABILITIES).unwrap(),
+                "capabilities": serde_json::from_str::<Value>(CAPABILITIES).unwrap(),
             });
             model.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
             model.play(&Step::Delivered);
@@ -166,7 +135,7 @@ impl Model {
                 self.core.handle_timeout(self.now);
             }
             Step::Answer { question, kind } => self.answer(question, kind),
-            Step::Call { seconds, progress, reset } => self.call(seconds, progress, reset),
+            Step::Call { seconds, progress, reset, task } => self.call(seconds, progress, reset, task),
             Step::Cancel { call } => {
                 if let Some(call) = self.calls.get(call) {
                     self.core.cancel(*call, None);
@@ -185,7 +154,9 @@ impl Model {
             Step::Hold => self.holding = true,
             Step::Notify => drop(self.core.notify("vendor/note", None)),
             Step::Pause => self.paused = true,
-            Step::PeerAnswer { id, exchange, kind } => self.peer_answer(id, exchange, kind),
+            Step::PeerAnswer { id, exchange, kind } => {
+                self.peer_answer(&self.id(id), self.origin(exchange), kind);
+            }
             Step::PeerAsk { id, string, kind, exchange } => self.peer_ask(id, string, kind, exchange),
             Step::PeerBatch { id } => {
                 let batch = json!([
@@ -211,6 +182,8 @@ impl Model {
                     r#"{"jsonrpc":"2.0","id":ID,"result":"#,
                     "noise",
                     "[]",
+                    &task_notice("notifications/tasks"),
+                    &task_notice("notifications/tasks/status"),
                 ];
                 let text = noise[kind % noise.len()].replace("ID", &self.id(id).to_string());
                 self.peer(Origin::Channel, &text);
@@ -220,6 +193,16 @@ impl Model {
                 let progress =
                     json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
                 self.peer(Origin::Channel, &progress.to_string());
+            }
+            Step::PeerServe { at, kind } => {
+                let asked = self.wire.iter().rev().filter(|(_, call)| self.core.is_open(*call)).nth(at);
+                if let Some((id, call)) = asked.cloned() {
+                    // A task begins with one answer; the others are for requests about it.
+                    let created = FRESH + 1;
+                    let is_task = self.tasks.contains(&call);
+                    let kind = if is_task { created + kind % (KINDS - created) } else { kind.min(created) };
+                    self.peer_answer(&id, Origin::Channel, kind);
+                }
             }
             Step::Roots { count } => {
                 let roots = (0..count).map(|at| Root::new(format!("file:///{at}"))).collect();
@@ -236,6 +219,13 @@ impl Model {
                 }
             }
             Step::Takes => self.takes = !self.takes,
+            Step::Timer => {
+                if let Some(at) = self.core.poll_timeout() {
+                    self.now = self.now.max(at);
+                    self.core.handle_timeout(self.now);
+                }
+            }
+            Step::Urls { call, done } => self.urls_done(call, done),
         }
         if !self.paused {
             self.drain();
@@ -248,8 +238,15 @@ impl Model {
         self.wire.iter().rev().nth(at).map_or(json!(1000 + at), |(id, _)| id.clone())
     }
 
-    fn call(&mut self, seconds: u64, progress: bool, reset: bool) {
+    fn call(&mut self, seconds: u64, progress: bool, reset: bool, task: u8) {
+        let task = TaskOptions {
+            wanted: task > 1,
+            declined: task == 1,
+            cancel_abandoned: task == 3,
+            ..TaskOptions::default()
+        };
         let options = CallOptions {
+            task,
             timeout: Duration::from_secs(seconds),
             max_total: Duration::from_secs(60),
             reset_on_progress: reset,
@@ -293,47 +290,30 @@ impl Model {
         }
     }
 
-    fn peer_answer(&mut self, id: usize, exchange: bool, kind: u8) {
-        let id = self.id(id);
+    /// The driver says how the URLs of a call went.
+    fn urls_done(&mut self, call: usize, done: bool) {
+        let Some(&call) = self.calls.get(call) else { return };
+        // It only knows what it has taken.
+        if self.paused {
+            return;
+        }
+        let told = if done {
+            self.core.handle_urls_done(self.now, call)
+        } else {
+            self.core.handle_urls_refused(call)
+        };
+        let waits = self.urls.get_mut(&call).map(std::mem::take);
+        assert_eq!(told.is_ok(), waits == Some(true), "only a call that waits for URLs goes on");
+    }
+
+    fn peer_answer(&mut self, id: &Value, origin: Origin, kind: u8) {
         if matches!(kind, 6..=9) {
             self.refused.insert(id.to_string());
         }
-        let version = ["2025-11-25", "2025-03-26", "1999-01-01"][usize::from(kind) % 3];
-        let message = match kind {
-            0..=2 => json!({"jsonrpc": "2.0", "id": id, "result": {"protocolVersion": version}}),
-            3 => json!({"jsonrpc": "2.0", "id": id, "error": {"code": 7, "message": "no"}}),
-            4 => json!({
-                "jsonrpc": "2.0", "id": id,
-                "error": {"code": -32602, "message": "no", "data": {"supported": ["2025-03-26"]}},
-            }),
-            6..=8 => {
-                let versions = [json!(["2026-07-28"]), json!(["2025-11-25"]), json!([])];
-                let data = json!({"supported": versions[usize::from(kind) - 6]});
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32022, "message": "no", "data": data}})
-            }
-            9 => json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32020, "message": "no"}}),
-            10 => json!({"jsonrpc": "2.0", "id": id, "result": {"supportedVersions": ["2026-07-28"]}}),
-            11 => json!({"jsonrpc": "2.0", "id": id, "result": {"tools": [], "nextCursor": "x"}}),
-            12..=15 => {
-                let form = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
-                let entries = [
-                    json!({}),
-                    json!({"a": {"method": "elicitation/create", "params": form}}),
-                    json!({
-                        "a": {"method": "elicitation/create", "params": form},
-                        "b": {"method": "sampling/createMessage", "params": {"messages": []}},
-                        "c": {"method": "roots/list"},
-                    }),
-                    json!({"a": {"method": "roots/list"}}),
-                ];
-                let mut result = json!({"resultType": "input_required"});
-                result["inputRequests"] = entries[usize::from(kind) - 12].clone();
-                result["requestState"] = json!(format!("{id}"));
-                json!({"jsonrpc": "2.0", "id": id, "result": result})
-            }
-            _ => json!({"jsonrpc": "2.0", "error": {"code": 7, "message": "no"}}),
-        };
-        self.peer(self.origin(exchange), &message.to_string());
+        let message = answer(id, kind);
+        // The time to live of a task reads as that of a result, where a list is answered with one.
+        self.gave_fresh |= kind >= FRESH;
+        self.peer(origin, &message.to_string());
     }
 
     fn origin(&self, exchange: bool) -> Origin {
@@ -439,6 +419,8 @@ impl Model {
                     }
                 }
                 assert!(self.core.is_open(call), "a request of a call that has ended is still queued");
+                let again = message["method"] == "tools/call" && self.tasks.contains(&call);
+                assert!(!again, "a call that became a task is made a second time");
                 self.wire.push((id, call));
                 self.held.push(transmit);
                 if !self.holding {
@@ -478,13 +460,30 @@ impl Model {
 
     fn event(&mut self, event: Event) {
         match event {
-            Event::CallEnded { call, .. } => {
+            Event::CallEnded { call, outcome } => {
+                assert_ne!(
+                    self.urls.get(&call),
+                    Some(&true),
+                    "the end of the wait comes before that of the call"
+                );
+                let was_sent = self.wire.iter().any(|(_, owner)| *owner == call);
+                assert!(was_sent || outcome.is_err() || self.gave_fresh, "a result that nobody gave");
                 assert!(self.calls.contains(&call), "a call that nobody made");
                 assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
                 assert!(self.ended.insert(call), "a call ended twice");
             }
             Event::Progress { call, .. } => {
                 assert!(!self.ended.contains(&call), "progress after the end");
+            }
+            Event::Task { call, .. } => {
+                assert!(!self.ended.contains(&call), "news of a task after its end");
+                self.tasks.insert(call);
+            }
+            Event::UrlsRequired(required) => {
+                assert!(self.urls.insert(required.call, true).is_none(), "a call is refused for URLs once");
+            }
+            Event::UrlsRequiredEnded { call } => {
+                assert_eq!(self.urls.insert(call, false), Some(true), "a wait that had ended");
             }
             Event::ServerRequest(question) => {
                 assert!(!self.questions.contains(&question.id), "a question id came twice");
@@ -508,21 +507,33 @@ impl Model {
         }
         let calls = self.calls.iter().filter(open).count();
         let questions = self.questions.len() - self.gone_questions.len();
-        let paused = core.calls.values().filter(|state| state.pause.is_some()).count();
-        assert_eq!((core.calls_in_flight(), core.wire.len()), (calls, calls - paused));
+        // What the core asks by itself is to give up tasks.
+        let own = core.calls.values().filter(|state| state.kind == CallKind::Restore).count();
+        let waiting = core.calls.values().filter(|state| !state.on_wire).count();
+        assert_eq!((core.calls_in_flight(), core.wire.len()), (calls + own, calls + own - waiting));
         assert_eq!(core.open_server_requests(), questions);
-        assert!(calls <= MAX_CALLS && questions <= MAX_QUESTIONS);
-        let deadlines = self.calls.iter().filter_map(|call| core.call_deadline(*call));
+        assert!(calls + own <= MAX_CALLS && questions <= MAX_QUESTIONS);
+        let deadlines = core.calls.keys().filter_map(|call| core.call_deadline(*call));
         let patience = self.questions.iter().filter_map(|question| core.server_request_deadline(*question));
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
-        let paces = core.calls.values().filter(|state| {
-            state.deadline.is_some() && state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some())
+        let goes_on = core.calls.values().filter(|state| {
+            let paces = state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some());
+            let polls = state.task.as_ref().is_some_and(|task| task.next_poll.is_some());
+            state.deadline.is_some() && (paces || polls)
         });
-        let expected = deadlines.len() + paces.count();
+        let expected = deadlines.len() + goes_on.count();
         assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
         if core.is_closed() {
             assert_eq!((calls, questions), (0, 0));
+        }
+    }
+
+    fn wait_out(&mut self) {
+        while let Some(at) = self.core.poll_timeout() {
+            self.now = self.now.max(at);
+            self.core.handle_timeout(self.now);
+            self.drain();
         }
     }
 
@@ -532,14 +543,11 @@ impl Model {
             self.core.handle_closed();
         } else {
             // No call and no question outlives its deadline; those without one are given up.
-            while let Some(at) = self.core.poll_timeout() {
-                self.now = self.now.max(at);
-                self.core.handle_timeout(self.now);
-                self.drain();
-            }
+            self.wait_out();
             for call in self.calls.clone() {
                 self.core.cancel(call, None);
             }
+            self.wait_out();
         }
         self.drain();
         self.check();
@@ -550,32 +558,6 @@ impl Model {
         assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
         assert!(self.core.timers.is_empty() && self.core.poll_timeout().is_none());
     }
-}
-
-fn server_id(id: i64, string: bool) -> Value {
-    if string { json!(id.to_string()) } else { json!(id) }
-}
-
-/// What is known of the server when the history begins.
-#[derive(Clone, Debug)]
-enum Start {
-    Legacy(&'static str),
-    Modern(Wire),
-    /// The handshake is part of the history.
-    Unknown(Mode, Wire),
-}
-
-fn start() -> impl Strategy<Value = Start> {
-    let wire = || prop_oneof![Just(Wire::Channel), Just(Wire::Exchanges)];
-    let mode =
-        prop_oneof![Just(Mode::Legacy), Just(Mode::Auto), Just(Mode::Pinned(ProtocolVersion::V2026_07_28))];
-    prop_oneof![
-        2 => (mode, wire()).prop_map(|(mode, wire)| Start::Unknown(mode, wire)),
-        2 => Just(Start::Legacy("2025-03-26")),
-        1 => Just(Start::Legacy("2025-06-18")),
-        4 => Just(Start::Legacy("2025-11-25")),
-        6 => wire().prop_map(Start::Modern),
-    ]
 }
 
 proptest! {

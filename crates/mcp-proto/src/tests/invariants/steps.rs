@@ -1,0 +1,94 @@
+//! What can happen, and how a history begins.
+
+use mcp_model::ProtocolVersion;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::answers::KINDS;
+use crate::{Mode, Wire};
+
+/// One thing that happens. Numbers choose among what there is, so that most steps mean something.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Advance { seconds: u64 },
+    Answer { question: usize, kind: u8 },
+    Call { seconds: u64, progress: bool, reset: bool, task: u8 },
+    Cancel { call: usize },
+    Close,
+    Delivered,
+    Forget { call: usize },
+    Hold,
+    Notify,
+    Pause,
+    PeerAnswer { id: usize, exchange: bool, kind: u8 },
+    PeerAsk { id: i64, string: bool, kind: u8, exchange: bool },
+    PeerBatch { id: usize },
+    PeerCancel { id: i64, string: bool },
+    PeerNoise { kind: usize, id: usize },
+    PeerProgress { id: usize, value: u8 },
+    PeerServe { at: usize, kind: u8 },
+    Roots { count: usize },
+    Send,
+    Start,
+    Takes,
+    Timer,
+    Urls { call: usize, done: bool },
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => (0_u64..40).prop_map(|seconds| Step::Advance { seconds }),
+        12 => (0_usize..4, 0_u8..5).prop_map(|(question, kind)| Step::Answer { question, kind }),
+        24 => (prop_oneof![1 => Just(0), 6 => 1_u64..50, 1 => Just(u64::MAX)], prop::bool::weighted(0.8), any::<bool>(), 0_u8..4)
+            .prop_map(|(seconds, progress, reset, task)| Step::Call { seconds, progress, reset, task }),
+        9 => (0_usize..6).prop_map(|call| Step::Cancel { call }),
+        1 => Just(Step::Close),
+        3 => Just(Step::Delivered),
+        3 => (0_usize..6).prop_map(|call| Step::Forget { call }),
+        6 => Just(Step::Hold),
+        3 => Just(Step::Notify),
+        4 => Just(Step::Pause),
+        24 => (0_usize..8, any::<bool>(), 0_u8..KINDS)
+            .prop_map(|(id, exchange, kind)| Step::PeerAnswer { id, exchange, kind }),
+        18 => (0_i64..5, any::<bool>(), 0_u8..6, any::<bool>())
+            .prop_map(|(id, string, kind, exchange)| Step::PeerAsk { id, string, kind, exchange }),
+        3 => (0_usize..8).prop_map(|id| Step::PeerBatch { id }),
+        9 => (0_i64..5, any::<bool>()).prop_map(|(id, string)| Step::PeerCancel { id, string }),
+        9 => (0_usize..10, 0_usize..8).prop_map(|(kind, id)| Step::PeerNoise { kind, id }),
+        12 => (0_usize..5, 0_u8..9).prop_map(|(id, value)| Step::PeerProgress { id, value }),
+        24 => (0_usize..2, 11..KINDS).prop_map(|(at, kind)| Step::PeerServe { at, kind }),
+        3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
+        12 => Just(Step::Send),
+        3 => Just(Step::Start),
+        6 => Just(Step::Takes),
+        9 => Just(Step::Timer),
+        9 => (0_usize..6, any::<bool>()).prop_map(|(call, done)| Step::Urls { call, done }),
+    ]
+}
+
+/// What is known of the server when the history begins.
+#[derive(Clone, Debug)]
+pub(super) enum Start {
+    Legacy(&'static str),
+    Modern(Wire),
+    /// The handshake is part of the history.
+    Unknown(Mode, Wire),
+}
+
+pub(super) fn start() -> impl Strategy<Value = Start> {
+    let wire = || prop_oneof![Just(Wire::Channel), Just(Wire::Exchanges)];
+    let mode =
+        prop_oneof![Just(Mode::Legacy), Just(Mode::Auto), Just(Mode::Pinned(ProtocolVersion::V2026_07_28))];
+    prop_oneof![
+        2 => (mode, wire()).prop_map(|(mode, wire)| Start::Unknown(mode, wire)),
+        2 => Just(Start::Legacy("2025-03-26")),
+        1 => Just(Start::Legacy("2025-06-18")),
+        4 => Just(Start::Legacy("2025-11-25")),
+        6 => wire().prop_map(Start::Modern),
+    ]
+}
+
+/// An id of the peer's.
+pub(super) fn server_id(id: i64, string: bool) -> Value {
+    if string { json!(id.to_string()) } else { json!(id) }
+}
