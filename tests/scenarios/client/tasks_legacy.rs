@@ -59,6 +59,19 @@ async fn a_tool_that_must_be_a_task_is_called_like_any_other() {
     assert!(result.unwrap().is_error());
 }
 
+/// protocol:TK-01
+#[tokio::test(start_paused = true)]
+async fn a_single_call_can_decline_tasks() {
+    let (client, mut peer) = connected().await;
+    let (result, ()) =
+        tokio::join!(client.call_tool("must", json!({})).without_task().into_future(), async {
+            let call = peer.expect("tools/call").await;
+            assert_eq!(call["params"].get("task"), None);
+            peer.answer(&call, json!({ "content": [] })).await;
+        });
+    result.unwrap();
+}
+
 /// protocol:TK-03
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_may_be_one_is_made_one_on_demand_and_asks_as_ever() {
