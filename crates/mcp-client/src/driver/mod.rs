@@ -254,6 +254,9 @@ impl Driver {
                 if !self.intake.require(required) {
                     // It waits for nothing else, and one that has ended is stale.
                     let _ = self.with(|core, _| core.handle_urls_refused(call));
+                } else if !self.lock().core.is_open(call) {
+                    // Ended by another task in between: the desk was told before it knew that the call waits.
+                    self.intake.require_no_more(call);
                 }
             }
             ForDesk::RequiredEnded(call) => self.intake.require_no_more(call),

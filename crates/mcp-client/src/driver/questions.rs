@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RequestId};
-use mcp_proto::{Answer, InputRequest, ServerRequest, ServerRequestId};
+use mcp_proto::{Answer, EndReason, InputRequest, ServerRequest, ServerRequestId};
 
 use super::Driver;
 use crate::sampling::SamplingContext;
@@ -23,6 +23,10 @@ impl Driver {
                     state.core.elicitation_revision()
                 };
                 self.intake.ask(id, wire_id, route, revision, asked);
+                // Withdrawn by another task in between: the desk was told before it knew the question.
+                if !self.lock().core.is_asked(id) {
+                    self.intake.ended(id, EndReason::Withdrawn);
+                }
             }
             input => self.ask_handler(id, wire_id, input),
         }

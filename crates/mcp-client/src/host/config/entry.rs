@@ -27,6 +27,7 @@ pub struct ServerEntry {
     /// Whether `${` stands for itself.
     pub(super) literal: bool,
     pub(super) max_value_bytes: usize,
+    pub(super) max_entry_bytes: usize,
 }
 
 /// How a server is reached.
@@ -178,15 +179,21 @@ impl ServerEntry {
             return Ok(expanded);
         }
         let (name, limit) = (&self.name, self.max_value_bytes);
+        let mut bytes = 0_usize;
         for ((at, text), target) in self.texts().into_iter().zip(expanded.texts_mut()) {
-            *target = template::expand(text, &mut lookup, limit).map_err(|fault| {
+            let filled = template::expand(text, &mut lookup, limit).map_err(|fault| {
                 let problem = match fault {
                     Fault::Invalid => EntryProblem::InvalidReference,
                     Fault::TooLong => EntryProblem::TooLong { limit },
                     Fault::Unset(name) => EntryProblem::UnsetVariable { name },
                 };
-                EntryError::new(name, at, problem)
+                EntryError::new(name, at.clone(), problem)
             })?;
+            bytes = bytes.saturating_add(filled.len());
+            if bytes > self.max_entry_bytes {
+                return Err(EntryError::new(name, at, EntryProblem::TooLong { limit: self.max_entry_bytes }));
+            }
+            *target = filled;
         }
         expanded.literal = true;
         Ok(expanded)

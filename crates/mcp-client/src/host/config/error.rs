@@ -112,7 +112,8 @@ pub enum EntryProblem {
     },
     /// The value is too long with its variables filled in.
     TooLong {
-        /// [`ConfigLimits::max_value_bytes`](super::ConfigLimits::max_value_bytes).
+        /// [`ConfigLimits::max_value_bytes`](super::ConfigLimits::max_value_bytes), or
+        /// [`max_entry_bytes`](super::ConfigLimits::max_entry_bytes) where all values together are too long.
         limit: usize,
     },
     /// It holds a reference to a variable that was not filled in.

@@ -39,11 +39,14 @@ pub struct ConfigLimits {
     /// The length of one value after its variables were filled in, in bytes. Default 128 KiB, which is what Linux takes as
     /// one argument or variable. A longer one fails [`ServerEntry::expand`].
     pub max_value_bytes: usize,
+    /// The length of all values of one entry together after their variables were filled in, in bytes. Default 4 MiB, above
+    /// what systems take as arguments and variables of one program. More fails [`ServerEntry::expand`].
+    pub max_entry_bytes: usize,
 }
 
 impl Default for ConfigLimits {
     fn default() -> Self {
-        Self { max_bytes: 1 << 20, max_servers: 256, max_value_bytes: 128 << 10 }
+        Self { max_bytes: 1 << 20, max_servers: 256, max_value_bytes: 128 << 10, max_entry_bytes: 4 << 20 }
     }
 }
 

@@ -64,6 +64,7 @@ pub(super) fn entry(
         other: entry.members.others(&known),
         literal: false,
         max_value_bytes: limits.max_value_bytes,
+        max_entry_bytes: limits.max_entry_bytes,
         pointer: at,
     })
 }

@@ -388,3 +388,21 @@ proptest! {
         }
     }
 }
+
+/// Many small references to a long value must not fill the memory.
+#[test]
+fn an_entry_is_bounded_with_its_variables_filled_in() {
+    let args = vec!["\"${A}\""; 10_000].join(",");
+    let text = format!(r#"{{"mcpServers":{{"a":{{"command":"a","args":[{args}]}}}}}}"#);
+    let config = ServersConfig::parse(&text).unwrap();
+    let mut looked_up = 0;
+    let expanded = config.entries()[0].expand(|_| {
+        looked_up += 1;
+        Some("x".repeat(100_000))
+    });
+    let limit = ConfigLimits::default().max_entry_bytes;
+    assert!(
+        matches!(expanded.unwrap_err().problem(), EntryProblem::TooLong { limit: found } if *found == limit)
+    );
+    assert!(looked_up < 50, "{looked_up}");
+}
