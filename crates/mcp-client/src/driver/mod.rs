@@ -245,24 +245,6 @@ impl Driver {
         }
     }
 
-    fn tell_desk(self: &Arc<Self>, word: ForDesk) {
-        match word {
-            ForDesk::Completed(elicitation_id) => self.intake.completed(&elicitation_id),
-            ForDesk::Ended(request, reason) => self.intake.ended(request, reason),
-            ForDesk::Required(required) => {
-                let call = required.call;
-                if !self.intake.require(required) {
-                    // It waits for nothing else, and one that has ended is stale.
-                    let _ = self.with(|core, _| core.handle_urls_refused(call));
-                } else if !self.lock().core.is_open(call) {
-                    // Ended by another task in between: the desk was told before it knew that the call waits.
-                    self.intake.require_no_more(call);
-                }
-            }
-            ForDesk::RequiredEnded(call) => self.intake.require_no_more(call),
-        }
-    }
-
     /// The connection's place at its desk.
     pub(crate) fn intake(&self) -> &Intake {
         &self.intake

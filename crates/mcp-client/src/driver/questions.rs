@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RequestId};
 use mcp_proto::{Answer, EndReason, InputRequest, ServerRequest, ServerRequestId};
 
-use super::Driver;
+use super::{Driver, ForDesk};
 use crate::sampling::SamplingContext;
 
 impl Driver {
@@ -29,6 +29,25 @@ impl Driver {
                 }
             }
             input => self.ask_handler(id, wire_id, input),
+        }
+    }
+
+    /// Passes on what the core says of questions and of calls that wait for URLs.
+    pub(super) fn tell_desk(self: &Arc<Self>, word: ForDesk) {
+        match word {
+            ForDesk::Completed(elicitation_id) => self.intake.completed(&elicitation_id),
+            ForDesk::Ended(request, reason) => self.intake.ended(request, reason),
+            ForDesk::Required(required) => {
+                let call = required.call;
+                if !self.intake.require(required) {
+                    // It waits for nothing else, and one that has ended is stale.
+                    let _ = self.with(|core, _| core.handle_urls_refused(call));
+                } else if !self.lock().core.is_open(call) {
+                    // Ended by another task in between: the desk was told before it knew that the call waits.
+                    self.intake.require_no_more(call);
+                }
+            }
+            ForDesk::RequiredEnded(call) => self.intake.require_no_more(call),
         }
     }
 
