@@ -276,13 +276,14 @@ impl ClientBuilder {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
         }
         let begun = now();
-        match endpoint {
+        let connected = match endpoint {
             Endpoint::Stdio(server) => self.connect_stdio(begun, &server, seat).await,
             Endpoint::Line(connection) => {
                 self.line_client(connection, BYTE_STREAM.to_owned(), seat).0.finish_connecting(begun).await
             }
             Endpoint::Http(server) => self.connect_http(begun, &server, seat).await,
-        }
+        };
+        connected.map_err(Error::without_effect)
     }
 
     async fn connect_stdio(

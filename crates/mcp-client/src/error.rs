@@ -285,6 +285,13 @@ impl Error {
         }
     }
 
+    /// A handshake that failed did nothing, whatever of it reached the server.
+    pub(crate) fn without_effect(mut self) -> Self {
+        self.inner.outcome_unknown = false;
+        self.inner.first_attempt = self.inner.first_attempt.take().map(Self::without_effect);
+        self
+    }
+
     fn new(cause: Cause, outcome_unknown: bool) -> Self {
         Self { inner: Box::new(Inner { cause, outcome_unknown, first_attempt: None }) }
     }

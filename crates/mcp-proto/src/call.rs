@@ -263,6 +263,12 @@ impl CallKind {
 pub(crate) struct LastProgress(pub(crate) Option<f64>);
 
 impl CallState {
+    /// Whether it may have been carried out, or still be: its request may have left, or the server has made a task of it, which goes
+    /// on whatever becomes of the requests about it.
+    pub(crate) fn may_be_carried_out(&self) -> bool {
+        self.dispatched || self.task.as_ref().is_some_and(|task| task.exists())
+    }
+
     pub(crate) fn new(kind: CallKind, wire_id: RequestId, now: Instant, options: &CallOptions) -> Self {
         let hard_deadline = now.checked_add(options.max_total.max(options.timeout_floor()));
         Self {

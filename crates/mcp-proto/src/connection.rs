@@ -155,7 +155,7 @@ impl Connection {
     /// which must not be cancelled. A call that is over already is left alone.
     pub fn cancel(&mut self, call: CallId, reason: Option<&str>) {
         let Some(state) = self.remove_call(call) else { return };
-        let dispatched = state.dispatched;
+        let dispatched = state.may_be_carried_out();
         self.withdraw(&state, reason);
         self.end_call(call, &state, Err(CallError::Cancelled { dispatched }));
     }
@@ -227,7 +227,7 @@ impl Connection {
         calls.sort_unstable();
         for call in calls {
             if let Some(state) = self.remove_call(call) {
-                let dispatched = state.dispatched;
+                let dispatched = state.may_be_carried_out();
                 self.end_call(call, &state, Err(CallError::Closed { dispatched }));
             }
         }

@@ -211,7 +211,9 @@ impl fmt::Display for Misuse {
                 write!(f, "the client did not declare the capability {capability}")
             }
             Self::Unserializable => f.write_str("the value does not serialise to JSON"),
-            Self::WrongAnswer => f.write_str("the question cannot have an answer of this kind"),
+            Self::WrongAnswer => {
+                f.write_str("an answer is missing, belongs to no question, or does not fit its question")
+            }
         }
     }
 }

@@ -113,6 +113,11 @@ impl TaskCall {
         self.progress_token.as_ref() == Some(token)
     }
 
+    /// Whether the server has made a task of the call.
+    pub(crate) fn exists(&self) -> bool {
+        self.known.is_some()
+    }
+
     /// Whether the request under way asks for a task, which must not be cancelled as a request is (2025-11-25,
     /// "Cancellation").
     pub(crate) fn is_being_created(&self) -> bool {
