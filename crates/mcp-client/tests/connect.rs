@@ -9,18 +9,30 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// The example, which cargo builds with the tests of the package.
+/// The example. `cargo test` builds it, and `cargo test --all-targets` does not, so it is built here: at once, where it is built already.
 fn connect() -> Command {
-    let deps = std::env::current_exe().unwrap();
-    let example: PathBuf = deps.ancestors().nth(2).unwrap().join("examples/connect");
-    assert!(
-        example.with_extension(std::env::consts::EXE_EXTENSION).exists(),
-        "built by `cargo test --examples`"
-    );
-    Command::new(example)
+    static EXAMPLE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let deps = std::env::current_exe().unwrap();
+        let profile = deps.ancestors().nth(2).unwrap();
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args([
+            "build",
+            "--quiet",
+            "--manifest-path",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+        ]);
+        build.args(["--example", "connect", "--target-dir"]).arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success());
+        profile.join("examples/connect")
+    });
+    Command::new(&*EXAMPLE)
 }
 
 /// A server for the shell: answers `initialize`, then does what the script says.

@@ -6,21 +6,35 @@ use std::{
     io::Write,
     path::PathBuf,
     process::{Command, Stdio},
+    sync::LazyLock,
 };
 
 use serde_json::{Value, json};
 
-/// Runs an example, which cargo builds with the tests of the package. Returns the exit code and the lines.
-fn run(name: &str, args: &[&str], input: &[u8]) -> (Option<i32>, Vec<Value>) {
+/// Where the examples are. `cargo test` builds them, and `cargo test --all-targets` does not, so they are built here: at once, where they
+/// are built already.
+static EXAMPLES: LazyLock<PathBuf> = LazyLock::new(|| {
     let tests = std::env::current_exe().unwrap();
-    let example: PathBuf = tests.ancestors().nth(2).unwrap().join("examples").join(name);
-    let mut child = Command::new(example)
+    let profile = tests.ancestors().nth(2).unwrap();
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    build.args(["--examples", "--target-dir"]).arg(profile.parent().unwrap());
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success());
+    profile.join("examples")
+});
+
+/// Runs an example. Returns the exit code and the lines.
+fn run(name: &str, args: &[&str], input: &[u8]) -> (Option<i32>, Vec<Value>) {
+    let mut child = Command::new(EXAMPLES.join(name))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("built by `cargo test --examples`");
+        .unwrap();
     // One that refuses its arguments may be gone before it has read anything.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
