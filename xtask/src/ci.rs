@@ -80,6 +80,7 @@ fn steps() -> Result<Vec<Step>, Stop> {
         ),
         Step::new("layers", own()?, &["layers"], Proof::Exit),
         Step::new("tidy", own()?, &["tidy"], Proof::Exit),
+        Step::new("trace", own()?, &["trace", "--uncovered"], Proof::Exit),
         Step::new("documentation", doc, &["doc", "--workspace", "--no-deps"], Proof::Exit),
         Step::new("doc tests", cargo(), &["test", "--workspace", "--doc"], Proof::Tests),
     ];

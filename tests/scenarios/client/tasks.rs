@@ -202,7 +202,7 @@ async fn a_task_outlives_the_connection_it_was_made_on() {
     let stored = serde_json::to_string(&task.stored().unwrap()).unwrap();
     drop(peer);
     let error = task.result().await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Closed, false));
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Closed, true));
     drop(client);
 
     let stored: StoredTask = serde_json::from_str(&stored).unwrap();
