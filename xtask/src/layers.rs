@@ -76,6 +76,7 @@ const RULES: &[Rule] = &[
             "hyper-util",
             "idna_adapter",
             "memchr",
+            "process-wrap",
             "rustix",
             "rustls",
             "rustls-platform-verifier",
@@ -86,6 +87,7 @@ const RULES: &[Rule] = &[
             "tracing",
             "url",
             "webpki-roots",
+            "windows",
         ]),
     },
     Rule {

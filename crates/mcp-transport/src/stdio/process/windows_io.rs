@@ -1,17 +1,19 @@
 //! A server process on Windows.
 //!
-//! What is not covered: a job object, for which there is no safe interface in the standard library or tokio. Only the process
-//! itself is ended, not what it started; a grandchild that ignores the end of its input stays. There is no SIGTERM either, so
-//! the step after the end of input ends the process at once.
+//! It runs in a job object of its own, which is to Windows what a process group is to Unix: what the server starts belongs to it, and
+//! ends with it, also when this process dies, because the system ends a job whose last handle is closed.
+//!
+//! There is no SIGTERM, so the step after the end of input ends the whole job at once.
 
 use std::{
     fmt,
-    future::Future,
     process::Stdio,
     task::{Context, Poll},
 };
 
-use tokio::process::{Child, Command};
+use process_wrap::tokio::{ChildWrapper, CommandWrap, CreationFlags, JobObject, KillOnDrop};
+use tokio::process::Command;
+use windows::Win32::System::Threading::CREATE_NO_WINDOW;
 
 use super::{
     StderrDrain, environment_of,
@@ -25,11 +27,9 @@ use crate::{
     },
 };
 
-/// `CREATE_NO_WINDOW`: a console program started by a program without console opens no window.
-const CREATE_NO_WINDOW: u32 = 0x0800_0000;
-
 pub(crate) struct Process {
-    child: Child,
+    /// The process in its job: killing it kills the job, and so does dropping it.
+    child: Box<dyn ChildWrapper>,
     exit: Option<ProcessExit>,
 }
 
@@ -45,12 +45,15 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
         return Err(Error::new(ErrorKind::Misuse, text));
     }
     let mut command = Command::new(&file);
-    command.args(&server.args).env_clear().envs(&env).creation_flags(CREATE_NO_WINDOW).kill_on_drop(true);
+    command.args(&server.args).env_clear().envs(&env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = &server.current_dir {
         command.current_dir(dir);
     }
-    let mut child = command.spawn().map_err(|error| {
+    let mut wrapped = CommandWrap::from(command);
+    // A console program started by a program without console opens no window.
+    wrapped.wrap(CreationFlags(CREATE_NO_WINDOW)).wrap(KillOnDrop).wrap(JobObject);
+    let mut child = wrapped.spawn().map_err(|error| {
         let failure = match error.kind() {
             std::io::ErrorKind::NotFound => SpawnFailure::NotFound,
             std::io::ErrorKind::PermissionDenied => SpawnFailure::PermissionDenied,
@@ -61,7 +64,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
         spawn_error(failure, format!("program {:?} cannot be started", server.program)).with_source(error)
     })?;
     let (Some(input), Some(output), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        (child.stdin().take(), child.stdout().take(), child.stderr().take())
     else {
         return Err(spawn_error(SpawnFailure::Os, "a pipe of the child is missing".to_owned()));
     };
@@ -76,17 +79,19 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
 }
 
 impl Process {
-    /// Ready when the process exited.
+    /// Ready when the process exited. What it started may live on in the job until [`end`](Self::end).
     pub(crate) fn poll_exit(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.exit.is_none() {
-            let waited = std::task::ready!(std::pin::pin!(self.child.wait()).poll(cx));
+            // The process itself; the wrapper around it would wait for the whole job.
+            let waited = std::task::ready!(self.child.inner_mut().wait().as_mut().poll(cx));
             self.exit = Some(waited.map_or(ProcessExit::unknown(), Into::into));
         }
         Poll::Ready(())
     }
 
-    /// How the process ended.
+    /// Ends what is left of the job, and says how the process ended.
     pub(crate) fn end(&mut self) -> ProcessExit {
+        self.kill();
         self.exit.unwrap_or(ProcessExit::unknown())
     }
 
@@ -95,7 +100,7 @@ impl Process {
     }
 
     pub(crate) fn kill(&mut self) {
-        // The one error there is says that it already ended.
+        // The one error there is says that all of it already ended.
         let _ = self.child.start_kill();
     }
 }
