@@ -23,14 +23,13 @@ impl fmt::Debug for PlainAnswer<'_> {
 }
 
 /// Looks whether a text has the shape of an answer with a result: an object of `jsonrpc`, `id` and `result`, each once
-/// and in any order, and nothing else. Reads none of the result, so that it costs the same for every size.
+/// and in any order, and nothing else. Of the result only its brackets are counted, so that it costs a small part of reading it.
 ///
 /// The promise: **if** [`PlainAnswer::result`] parses as one JSON value, then the text is a valid message, and
-/// [`decode`](crate::decode) finds the same id and the same result in it, unless that is nested too deeply for
-/// [`DecodeLimits::max_depth`]. So who knows the type of the awaited result parses it right away, and reads it once; when
+/// [`decode`](crate::decode) finds the same id and the same result in it. So who knows the type of the awaited result parses it right away, and reads it once; when
 /// that does not succeed, or here is `None`, `decode` tells what the text is.
 ///
-/// `None` also where the limits ask for less depth than the default, because nobody counts it here.
+/// `None` also where the result is nested more deeply than [`DecodeLimits::max_depth`] allows.
 ///
 /// ```
 /// use mcp_jsonrpc::{DecodeLimits, plain_answer};
@@ -41,7 +40,7 @@ impl fmt::Debug for PlainAnswer<'_> {
 /// ```
 #[must_use]
 pub fn plain_answer<'a>(text: &'a str, limits: &DecodeLimits) -> Option<PlainAnswer<'a>> {
-    if text.len() > limits.max_bytes || limits.depth() != crate::limits::MAX_DEPTH {
+    if text.len() > limits.max_bytes {
         return None;
     }
     let mut rest = text.trim_start_matches(SPACE).strip_prefix('{')?;
@@ -68,6 +67,10 @@ pub fn plain_answer<'a>(text: &'a str, limits: &DecodeLimits) -> Option<PlainAns
     loop {
         rest = rest.trim_end_matches(SPACE);
         if version && let Some(id) = id {
+            // The message itself is the first level.
+            if !is_within(rest.as_bytes(), limits.depth().saturating_sub(1)) {
+                return None;
+            }
             return Some(PlainAnswer { id: RequestId::Integer(id), result: rest });
         }
         let key = if let Some(key) = rest.strip_suffix(TWO).filter(|_| !version) {
@@ -80,6 +83,38 @@ pub fn plain_answer<'a>(text: &'a str, limits: &DecodeLimits) -> Option<PlainAns
         };
         rest = key.trim_end_matches(SPACE).strip_suffix(',')?;
     }
+}
+
+/// Whether brackets are open to this depth at most. Without recursion, and strings are skipped in large steps.
+fn is_within(mut json: &[u8], max_depth: usize) -> bool {
+    let mut depth = 0_usize;
+    while let Some((&byte, rest)) = json.split_first() {
+        json = rest;
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > max_depth {
+                    return false;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => json = behind_string(json),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// What follows a string whose opening quote has been read.
+fn behind_string(mut json: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
+        let escapes = json.get(at) == Some(&b'\\');
+        json = json.get(at + 1 + usize::from(escapes)..).unwrap_or_default();
+        if !escapes {
+            return json;
+        }
+    }
+    &[]
 }
 
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -191,12 +226,31 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_only_a_full_reading_can_hold_leave_it_to_that() {
+    fn the_size_is_limited_below_at_and_above() {
         let text = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
         let plain = |limits| plain_answer(text, &limits).is_some();
+        assert!(plain(DecodeLimits::default().with_max_bytes(text.len() + 1)));
         assert!(plain(DecodeLimits::default().with_max_bytes(text.len())));
         assert!(!plain(DecodeLimits::default().with_max_bytes(text.len() - 1)));
-        assert!(plain(DecodeLimits::default().with_max_depth(1000)));
-        assert!(!plain(DecodeLimits::default().with_max_depth(126)));
+    }
+
+    /// auth:LIM-10, seed:B34: as deep as `decode` takes it, and no deeper; brackets in strings do not count.
+    #[test]
+    fn the_depth_is_that_of_a_full_reading() {
+        for (limit, levels) in [(127, 120..135), (5, 0..12), (1, 0..4), (2, 0..4), (1000, 120..135)] {
+            for level in levels {
+                for (open, value, close) in [
+                    ("[", "1", "]"),
+                    (r#"{"a\\":"#, r#""[[[[{{\"[[[""#, "}"),
+                    (r#"[{},"\\\"[","#, "null", "]"),
+                ] {
+                    let result = format!("{}{value}{}", open.repeat(level), close.repeat(level));
+                    let text = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#);
+                    let limits = DecodeLimits::default().with_max_depth(limit);
+                    let decoded = decode(&text, &limits).is_ok();
+                    assert_eq!(plain_answer(&text, &limits).is_some(), decoded, "{limit} {level} {text}");
+                }
+            }
+        }
     }
 }
