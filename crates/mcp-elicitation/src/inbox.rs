@@ -329,6 +329,35 @@ mod tests {
     }
 
     #[test]
+    fn an_error_shows_its_message_and_keeps_its_cause() {
+        let error = InboxError::new("the disk is full").caused_by("ENOSPC");
+        assert_eq!(error.to_string(), "the disk is full");
+        assert_eq!(error::Error::source(&error).unwrap().to_string(), "ENOSPC");
+        let bare = InboxParams::from_text("no json".to_owned()).unwrap_err();
+        assert!(error::Error::source(&bare).is_none());
+    }
+
+    /// A store that only writes down implements three methods.
+    #[test]
+    fn the_rest_of_the_trait_has_defaults() {
+        struct Journal;
+        impl Inbox for Journal {
+            fn publish(&self, _: &InboxEntry) -> Result<(), InboxError> {
+                Ok(())
+            }
+            fn acknowledge(&self, _: &str, _: ElicitAction) -> Result<(), InboxError> {
+                Ok(())
+            }
+            fn fail(&self, _: &str, _: End) -> Result<(), InboxError> {
+                Ok(())
+            }
+        }
+        assert!(Journal.answers().unwrap().is_empty());
+        Journal.refuse("a", "why").unwrap();
+        assert!(Journal.is_answered_from_elsewhere());
+    }
+
+    #[test]
     fn what_the_server_wrote_stays_out_of_debug() {
         let shown = format!("{:?}", entry("a"));
         assert!(shown.contains("InboxParams(") && !shown.contains("requestedSchema"), "{shown}");

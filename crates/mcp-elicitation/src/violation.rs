@@ -150,3 +150,61 @@ pub(crate) fn summarize(violations: &[Violation], f: &mut fmt::Formatter<'_>) ->
         [first, rest @ ..] => write!(f, "{first} (and {} more)", rest.len()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names are what `validate` prints and what programs match on.
+    #[test]
+    fn each_rule_has_the_name_of_its_keyword_or_a_word_of_its_own() {
+        let names = [
+            (Rule::Action, "action"),
+            (Rule::AdditionalProperties, "additionalProperties"),
+            (Rule::ControlCharacter, "control_character"),
+            (Rule::Default, "default"),
+            (Rule::DuplicateId, "duplicate_id"),
+            (Rule::DuplicateMember, "duplicate_member"),
+            (Rule::Enum, "enum"),
+            (Rule::ExclusiveMaximum, "exclusiveMaximum"),
+            (Rule::ExclusiveMinimum, "exclusiveMinimum"),
+            (Rule::Format, "format"),
+            (Rule::Json, "json"),
+            (Rule::Limit, "limit"),
+            (Rule::MaxItems, "maxItems"),
+            (Rule::MaxLength, "maxLength"),
+            (Rule::Maximum, "maximum"),
+            (Rule::MinItems, "minItems"),
+            (Rule::MinLength, "minLength"),
+            (Rule::Minimum, "minimum"),
+            (Rule::Mode, "mode"),
+            (Rule::Pattern, "pattern"),
+            (Rule::Required, "required"),
+            (Rule::Subset, "subset"),
+            (Rule::Type, "type"),
+            (Rule::UniqueItems, "uniqueItems"),
+            (Rule::Url, "url"),
+            (Rule::Value, "value"),
+        ];
+        for (rule, name) in names {
+            assert_eq!((rule.as_str(), rule.to_string().as_str()), (name, name));
+            assert_eq!(serde_json::to_value(rule).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn a_list_is_summed_up_in_one_line_and_pointers_are_escaped() {
+        struct Summary<'a>(&'a [Violation]);
+        impl fmt::Display for Summary<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                summarize(self.0, f)
+            }
+        }
+        let one = Violation::new("/a\u{1b}", Rule::Type, "not a string");
+        let two = Violation::new("", Rule::Required, "missing");
+        assert_eq!(Summary(&[]).to_string(), "no violation");
+        assert_eq!(Summary(std::slice::from_ref(&two)).to_string(), "missing");
+        let shown = Summary(&[one, two]).to_string();
+        assert!(shown.ends_with(": not a string (and 1 more)") && !shown.contains('\u{1b}'), "{shown}");
+    }
+}

@@ -126,6 +126,41 @@ mod tests {
         }
     }
 
+    /// Each character that looks like another makes a host that poses as the one with the other.
+    #[test]
+    fn every_look_alike_is_told() {
+        for (plain, alike) in [
+            ('o', "0оοöóòôõøօ"),
+            ('l', "1i|іӏιıíìïîł"),
+            ('e', "3еёéèêëεҽ"),
+            ('s', "5ѕśš"),
+            ('a', "аäáàâãåα"),
+            ('c', "сçćčϲ"),
+            ('p', "рρ"),
+            ('x', "хχ"),
+            ('y', "уýÿγ"),
+            ('d', "ԁ"),
+            ('h', "һ"),
+            ('j', "ј"),
+            ('k', "кκ"),
+            ('m', "м"),
+            ('n', "пñńη"),
+            ('q', "ԛ"),
+            ('t', "тτ"),
+            ('u', "üúùûυ"),
+            ('v', "ѵν"),
+            ('w', "ԝωш"),
+            ('z', "žźż"),
+        ] {
+            for other in alike.chars() {
+                // Two of them: one alone would be a slip of the keyboard.
+                let (server, host) = (format!("b{plain}g{plain}b.com"), format!("b{other}g{other}b.com"));
+                assert!(resembles(&host, &host, &server), "{host} {server}");
+            }
+        }
+        assert!(!resembles("bzgzb.com", "bzgzb.com", "bogob.com"));
+    }
+
     #[test]
     fn short_names_need_to_be_equal_to_resemble() {
         assert!(!resembles("abd.com", "abd.com", "abc.com"));
