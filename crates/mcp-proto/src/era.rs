@@ -254,6 +254,7 @@ mod tests {
     }
 
     /// protocol:S8, protocol:H9, protocol:H10, protocol:H12, protocol:L-36
+    /// field:FR-081
     #[test]
     fn any_other_error_shows_a_legacy_server() {
         for code in [-32601, -32602, -32600, -32000, -32001, 0] {

@@ -50,6 +50,7 @@ async fn a_modern_server_is_called_right_after_the_probe() {
 }
 
 /// protocol:S9, field: a server that ignores what it does not know.
+/// field:FR-079
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_on_the_probe_is_connected_after_three_seconds() {
     let (connection, mut peer) = pipe(1 << 20);
@@ -305,6 +306,7 @@ async fn over_http_a_modern_call_has_its_routing_headers_and_is_cancelled_by_clo
 }
 
 /// protocol:H10, protocol:H11
+/// field:FR-090
 #[tokio::test]
 async fn over_http_a_bare_refusal_of_the_probe_leads_to_a_clean_initialize() {
     let server = Server::start().await;

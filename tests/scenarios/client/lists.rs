@@ -46,6 +46,7 @@ async fn all_pages_are_followed() {
 }
 
 /// protocol:PG-03: the empty string is a cursor; `null` is none.
+/// field:FR-117
 #[tokio::test(start_paused = true)]
 async fn an_empty_cursor_is_followed_and_a_null_one_ends_the_list() {
     let end = json!({ "tools": [], "nextCursor": null });

@@ -186,6 +186,7 @@ fn private_results_can_be_left_out() {
 }
 
 /// protocol:K-05, field:FR-058
+/// field:FR-127
 #[test]
 fn a_result_is_fresh_until_its_time_is_over_and_not_at_that_moment() {
     let check = |ttl: &str, fresh_for: Option<Duration>| {

@@ -245,6 +245,7 @@ fn nothing_is_written_to_a_server_that_may_be_modern() {
 }
 
 /// protocol:S14, protocol:H18
+/// field:FR-100
 #[test]
 fn an_initialize_that_a_modern_server_refuses_leads_back_to_it() {
     for (config, refused) in [

@@ -68,6 +68,7 @@ fn a_modern_subscription_brings_what_was_granted_and_has_no_end_of_its_own() {
 }
 
 /// protocol:S-05, protocol:S-06, protocol:S-07, protocol:10.7
+/// field:FR-085
 #[test]
 fn a_modern_subscription_ends_in_four_ways() {
     let mut session = Session::modern(on_channel());

@@ -174,6 +174,7 @@ fn a_cancelled_call_is_told_on_a_channel_and_by_the_driver_on_exchanges() {
 }
 
 /// protocol:J-29, protocol:J-30, protocol:J-31, protocol:J-32, protocol:J-33, protocol:10.3, protocol:TX-02
+/// field:FR-115
 #[test]
 fn the_result_type_is_looked_at_before_the_result() {
     let check = |method: &str, result: &str, reason: Option<&str>| {

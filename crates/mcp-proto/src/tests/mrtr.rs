@@ -72,6 +72,7 @@ impl Session {
 }
 
 /// protocol:M-01, protocol:M-02, protocol:M-03, protocol:M-05, protocol:M-06, protocol:M-12, protocol:M-15
+/// field:FR-144
 #[test]
 fn the_retry_is_the_original_with_the_answers_and_the_very_state() {
     let mut session = Session::modern(everything());
