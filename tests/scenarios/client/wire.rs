@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::peer::{builder, pipe};
+use super::peer::{builder, connected, pipe};
 use crate::http::script::{Peer, Request, Server, within};
 
 /// What a server knows of its client.
@@ -297,6 +297,74 @@ async fn a_stream_may_end_with_a_question() {
     }
     assert_eq!(*seen.lock().unwrap(), [1.0]);
     assert_eq!(notes.all("POST").len(), 3);
+}
+
+/// field:FR-083: a stream that opens and says nothing ends its call with the call's own deadline.
+#[tokio::test]
+async fn a_modern_server_that_falls_silent_in_a_stream_costs_the_deadline() {
+    let server = Server::start().await;
+    let url = server.url();
+    let notes = Arc::new(Notes::default());
+    let answer = async |peer: &mut Peer, _: &Request, message: Value| {
+        if message["method"] != "server/discover" {
+            return peer.stream("").await;
+        }
+        let discovered = json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+            "ttlMs": 0, "cacheScope": "private",
+        });
+        peer.json(&result(&message, &discovered)).await;
+    };
+    let test = async {
+        let client = connect(&url, Mode::Auto).await;
+        let call = client.call_tool("t", json!({})).timeout(std::time::Duration::from_millis(50));
+        assert_eq!(within(call.into_future()).await.unwrap_err().kind(), ErrorKind::Timeout);
+        client.close().await;
+    };
+    tokio::select! {
+        () = serve(server, Arc::clone(&notes), answer) => {}
+        () = test => {}
+    }
+}
+
+/// field:FR-092: what is no sign of the older transport is shown as it is, and the older transport is not tried.
+#[tokio::test]
+async fn other_refusals_of_initialize_are_shown_and_lead_nowhere_else() {
+    for status in ["401 Unauthorized", "403 Forbidden", "500 Internal Server Error"] {
+        let server = Server::start().await;
+        let url = server.url();
+        let notes = Arc::new(Notes::default());
+        let answer = async move |peer: &mut Peer, _: &Request, _: Value| peer.respond(status, "", "").await;
+        let test = async {
+            let server = HttpServer::new(&url).unwrap();
+            let error = within(builder().mode(Mode::Legacy).connect(server)).await.unwrap_err();
+            assert_eq!(error.status().map(|code| code.to_string()).as_deref(), status.split(' ').next());
+        };
+        tokio::select! {
+            () = serve(server, Arc::clone(&notes), answer) => {}
+            () = test => {}
+        }
+        assert!(notes.all("GET").is_empty(), "{status}");
+    }
+}
+
+/// field:FR-094: a ping that is answered with an error was answered, and the connection goes on.
+#[tokio::test(start_paused = true)]
+async fn an_error_to_a_ping_ends_nothing() {
+    let (client, mut peer) = connected(builder()).await;
+    for code in [-32601, -32603, 0] {
+        let (pong, ()) = tokio::join!(client.ping().into_future(), async {
+            let ping = peer.expect("ping").await;
+            let error = json!({ "code": code, "message": "Method not supported: ping" });
+            peer.send(json!({ "jsonrpc": "2.0", "id": ping["id"], "error": error })).await;
+        });
+        assert_eq!(pong.unwrap_err().kind(), ErrorKind::Rpc);
+    }
+    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
+        let ping = peer.expect("ping").await;
+        peer.answer(&ping, json!({})).await;
+    });
+    pong.unwrap();
 }
 
 /// protocol:L-33: the words of a modern server that refuses `initialize` reach the user.
