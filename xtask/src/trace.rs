@@ -113,7 +113,7 @@ fn requirement(value: &Value) -> Result<Requirement, String> {
     Ok(Requirement { level, says: required("says")?, waived: text("waived")? })
 }
 
-/// Each id that a test names, with the files that do.
+/// Each id that a test names, with the files that do. A benchmark is no test: nothing runs it on each change.
 fn named_by_tests(root: &Path) -> std::io::Result<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for top in ["crates", "tests"] {
@@ -123,7 +123,8 @@ fn named_by_tests(root: &Path) -> std::io::Result<BTreeMap<String, BTreeSet<Stri
                 let path = entry?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 if path.is_dir() {
-                    let foreign = matches!(name.as_str(), "node_modules" | "target") || name.starts_with('.');
+                    let foreign =
+                        matches!(name.as_str(), "bench" | "node_modules" | "target") || name.starts_with('.');
                     if !foreign {
                         folders.push(path);
                     }
