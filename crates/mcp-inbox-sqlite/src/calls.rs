@@ -6,7 +6,7 @@ use mcp_elicitation::{ElicitResult, InboxEntry};
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, ErrorKind};
-use crate::inbox::{SqliteInbox, forget, insert, now_ms, room};
+use crate::inbox::{ENDED, FINISHED, SqliteInbox, forget, insert, now_ms, room};
 
 /// A call as the store keeps it. `Debug` shows sizes.
 #[derive(Clone)]
@@ -151,12 +151,13 @@ impl SqliteInbox {
     pub fn finish(&self, id: &str) -> Result<(), Error> {
         self.write(|transaction| {
             transaction.execute(
-                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL,
-                 ended_as = 'call ended', ended_ms = ?2 WHERE call = ?1",
+                &format!(
+                    "UPDATE questions SET {ENDED}, ended_as = 'call ended', ended_ms = ?2 WHERE call = ?1"
+                ),
                 params![id, now_ms()],
             )?;
             transaction.execute(
-                "UPDATE calls SET state = 'finished', data = NULL, finished_ms = ?2 WHERE id = ?1",
+                &format!("UPDATE calls SET {FINISHED}, finished_ms = ?2 WHERE id = ?1"),
                 params![id, now_ms()],
             )?;
             forget(transaction, self.options.max_ended)

@@ -13,6 +13,11 @@ use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 use crate::schema;
 
+/// How a question ends, whatever ended it: nothing of what people wrote stays behind.
+pub(crate) const ENDED: &str = "state = 'ended', params = NULL, answer = NULL, refusal = NULL";
+/// The same for a call, whose data holds what the server said.
+pub(crate) const FINISHED: &str = "state = 'finished', data = NULL";
+
 /// A store of open questions in a file.
 ///
 /// One value is one process's end of it, and one asking party: answers go to the value that published. Its methods may
@@ -82,8 +87,10 @@ impl SqliteInbox {
     fn end(&self, id: &str, ended_as: &str) -> Result<(), Error> {
         self.write(|transaction| {
             transaction.execute(
-                "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL, ended_as = ?2,
-                 ended_ms = ?3 WHERE id = ?1 AND state <> 'ended'",
+                &format!(
+                    "UPDATE questions SET {ENDED}, ended_as = ?2, ended_ms = ?3
+                     WHERE id = ?1 AND state <> 'ended'"
+                ),
                 params![id, ended_as, now_ms()],
             )?;
             forget(transaction, self.options.max_ended)
@@ -210,14 +217,18 @@ pub(crate) fn sweep(transaction: &Transaction<'_>, options: &Options) -> Result<
     let now = now_ms();
     // An answer that is missing and comes too late: nobody could ever claim the call.
     transaction.execute(
-        "UPDATE calls SET state = 'finished', data = NULL, finished_ms = ?1 WHERE state = 'waiting' AND EXISTS
-         (SELECT 1 FROM questions WHERE call = calls.id AND state = 'open' AND expires_ms <= ?1)",
+        &format!(
+            "UPDATE calls SET {FINISHED}, finished_ms = ?1 WHERE state = 'waiting' AND EXISTS
+             (SELECT 1 FROM questions WHERE call = calls.id AND state = 'open' AND expires_ms <= ?1)"
+        ),
         [now],
     )?;
     let swept = transaction.execute(
-        "UPDATE questions SET state = 'ended', params = NULL, answer = NULL, refusal = NULL, ended_as = 'expired',
-         ended_ms = ?1 WHERE state <> 'ended' AND CASE WHEN call IS NULL THEN expires_ms <= ?1
-         ELSE EXISTS (SELECT 1 FROM calls WHERE id = call AND state = 'finished') END",
+        &format!(
+            "UPDATE questions SET {ENDED}, ended_as = 'expired', ended_ms = ?1
+             WHERE state <> 'ended' AND CASE WHEN call IS NULL THEN expires_ms <= ?1
+             ELSE EXISTS (SELECT 1 FROM calls WHERE id = call AND state = 'finished') END"
+        ),
         [now],
     )?;
     if swept > 0 {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::reader::{Members, Tagged, take_string};
+use super::members::{Members, take_string};
+use super::reader::Tagged;
 use super::{
     AudioContent, ContentBlock, EmbeddedResource, ImageContent, MAX_CONTENT_BLOCKS, ResourceLink,
     SamplingMessageContentBlock, TextContent, ToolResultContent, ToolUseContent, UnknownContent,

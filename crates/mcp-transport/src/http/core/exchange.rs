@@ -36,7 +36,7 @@ use super::stream::EventSource;
 use crate::http::config::Config;
 use crate::http::post::PostKind;
 use crate::received::excerpt;
-use crate::{Error, ErrorKind, Received, Taker};
+use crate::{Error, Received, Taker};
 
 /// How much of a body that is no MCP message is read to show its beginning.
 const EXCERPT_BYTES: usize = 1024;
@@ -377,7 +377,7 @@ impl Machine for ExchangeCore {
     }
 
     fn handle_reopen_failed(&mut self, now: Instant, jitter: f64, error: Error) -> Result<(), Error> {
-        if !is_passing(&error) {
+        if !fault::is_passing(&error) {
             return self.fail(error.with_outcome_unknown(true));
         }
         if let State::Reopening(mut source) = std::mem::replace(&mut self.state, State::Done) {
@@ -396,17 +396,6 @@ impl Machine for ExchangeCore {
             }
             _ => "",
         }
-    }
-}
-
-/// Whether trying again may help.
-pub(crate) fn is_passing(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::Connect | ErrorKind::ConnectionLost | ErrorKind::Timeout => true,
-        ErrorKind::Status => {
-            error.status().is_some_and(|status| status >= 500 || matches!(status, 408 | 425 | 429))
-        }
-        _ => false,
     }
 }
 

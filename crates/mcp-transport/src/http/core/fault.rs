@@ -260,6 +260,17 @@ pub(crate) fn given_up(reason: ReconnectError, last: Option<Error>) -> Error {
     }
 }
 
+/// Whether trying again may help.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Connect | ErrorKind::ConnectionLost | ErrorKind::Timeout => true,
+        ErrorKind::Status => {
+            error.status().is_some_and(|status| status >= 500 || matches!(status, 408 | 425 | 429))
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;

@@ -10,7 +10,6 @@ use mcp_jsonrpc::DecodeLimits;
 
 use super::answer::decode_payload;
 use super::classify::{Asked, Verdict, classify};
-use super::exchange::is_passing;
 use super::fault;
 use super::feed::{Overflow, Payload};
 use super::machine::{Cause, Head, Machine, Step};
@@ -174,7 +173,7 @@ impl Machine for ListenCore {
     }
 
     fn handle_reopen_failed(&mut self, now: Instant, jitter: f64, error: Error) -> Result<(), Error> {
-        if !is_passing(&error) {
+        if !fault::is_passing(&error) {
             return self.fail(error);
         }
         match self.source.refused(now, jitter) {
