@@ -5,6 +5,7 @@
 mod api;
 mod bump;
 mod licences;
+mod manifest;
 mod package;
 mod plan;
 mod registry;
@@ -67,28 +68,45 @@ fn check_all(plan: &Plan, write_api: bool) -> Result<Tally, Stop> {
     for package in &plan.packages {
         registry::check(package, &mut tally);
     }
+    for package in &plan.packages {
+        let problems = if package.problems.is_empty() { Ok(()) } else { Err(package.problems.join("\n")) };
+        tally.record(&format!("{}: the manifest is what the registry takes", package.name), problems);
+    }
     tally.record("versions agree", plan.versions_agree());
     tally.record("the changelog has something to say", changelog(plan));
     tally.record("licences are on the list", licences::allowed(plan));
     tally.record("no crate comes in two versions", licences::duplicates(plan));
-    let mut all: Vec<(String, api::Api)> = Vec::new();
-    for package in &plan.packages {
-        match api::of(&package.name) {
-            Ok(api) => all.push((package.name.clone(), api)),
-            Err(why) => tally.fail(&format!("{}: public interface", package.name), &why),
-        }
-    }
-    for (name, api) in &all {
-        tally.record(&format!("{name}: public interface is as committed"), snapshot(name, api, write_api));
-        tally.record(&format!("{name}: foreign types are on the list"), foreign_types(name, api));
-    }
-    tally.record("the interface is compatible with the last tag, or the version says so", compatible(plan));
+    interfaces(plan, write_api, &mut tally);
+    compatible(plan, &mut tally);
     for package in &plan.packages {
         tally.record(&format!("{}: documentation as docs.rs builds it", package.name), docs(&package.name));
     }
     tally.record("the code of the documentation and the READMEs runs", doc_tests());
-    tally.record("each package builds from its packaged files alone", package::check(plan));
+    package::check(plan, &mut tally);
     Ok(tally)
+}
+
+/// Each public interface beside the committed one, and whose types are in it.
+fn interfaces(plan: &Plan, write_api: bool, tally: &mut Tally) {
+    let toolchain = api::toolchain();
+    for package in &plan.packages {
+        let name = &package.name;
+        let (as_committed, on_the_list) = (
+            format!("{name}: public interface is as committed"),
+            format!("{name}: foreign types are on the list"),
+        );
+        match toolchain.clone().map(|()| api::of(name)) {
+            Ok(Ok(api)) => {
+                tally.record(&as_committed, snapshot(name, &api, write_api));
+                tally.record(&on_the_list, foreign_types(name, &api));
+            }
+            Ok(Err(why)) => tally.fail(&as_committed, &why),
+            Err(why) => {
+                tally.unchecked(&as_committed, &why);
+                tally.unchecked(&on_the_list, &why);
+            }
+        }
+    }
 }
 
 fn changelog(plan: &Plan) -> Result<(), String> {
@@ -142,11 +160,12 @@ fn foreign_types(name: &str, api: &api::Api) -> Result<(), String> {
     if strangers.is_empty() { Ok(()) } else { Err(strangers.join("\n")) }
 }
 
-/// Compares the committed interfaces with those of the last tag; without a tag there is nothing to be compatible with.
-fn compatible(plan: &Plan) -> Result<(), String> {
+/// Compares the committed interfaces with those of the last tag.
+fn compatible(plan: &Plan, tally: &mut Tally) {
+    let what = "the interface is compatible with the last tag, or the version says so";
     let Some(tag) = git(&["describe", "--tags", "--abbrev=0", "--match", "v*"]) else {
-        println!("      no version has been tagged yet");
-        return Ok(());
+        return tally
+            .unchecked(what, "no version has been tagged here, so that there is none to compare with");
     };
     let tag = tag.trim();
     let mut gone = Vec::new();
@@ -160,9 +179,10 @@ fn compatible(plan: &Plan) -> Result<(), String> {
     }
     let (old, new) = (tag.trim_start_matches('v'), plan.version());
     if gone.is_empty() || plan::is_incompatible(old, new) {
-        return Ok(());
+        tally.pass(&format!("{what} ({tag})"));
+    } else {
+        tally.fail(what, &format!("{new} may not take back what {old} had:\n{}", gone.join("\n")));
     }
-    Err(format!("{new} may not take back what {old} had:\n{}", gone.join("\n")))
 }
 
 fn git(words: &[&str]) -> Option<String> {

@@ -5,62 +5,79 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::plan::Plan;
-use crate::support::cargo::cargo;
 use crate::support::process::{self, Output};
 use crate::support::tally::Tally;
 use crate::{Outcome, Stop, support};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// The lock files that name packages of ours: the workspace's, and those of the two workspaces beside it.
+const LOCKS: [&str; 3] = ["Cargo.lock", "fuzz/Cargo.lock", "tests/bench/Cargo.lock"];
+
+/// A file with what will be in it.
+struct Change {
+    name: &'static str,
+    text: String,
+    /// For people.
+    what: String,
+}
+
 pub(super) fn run(plan: &Plan, version: &str, execute: bool) -> Outcome {
     check_version(plan.version(), version).map_err(Stop::Usage)?;
-    let root = support::root();
-    let read = |name: &str| {
-        fs::read_to_string(root.join(name)).map_err(|error| Stop::Broken(format!("{name}: {error}")))
-    };
-    let manifest = numbered(&read("Cargo.toml")?, plan.version(), version);
-    let changelog = dated(&read("CHANGELOG.md")?, version, &today()?).map_err(Stop::Broken)?;
+    let changes = changes(plan.version(), version)?;
+    let (message, tag) = (format!("Release {version}"), format!("v{version}"));
+    if !git(&["tag", "--list", &tag])?.trim().is_empty() {
+        return Err(Stop::Broken(format!("there is a tag {tag} already")));
+    }
+    let committed = format!("commit {message:?}, tag {tag}");
     let mut tally = Tally::default();
-    let steps = [
-        format!("Cargo.toml: {} becomes {version} in {} places", plan.version(), manifest.1),
-        format!("CHANGELOG.md: what is unreleased becomes {version}"),
-        "Cargo.lock follows".to_owned(),
-        format!("commit \"Release {version}\", tag v{version}"),
-    ];
     if !execute {
-        println!("dry run; --execute does it");
-        for step in &steps {
-            tally.pass(&format!("would: {step}"));
+        println!("dry run, nothing is changed; --execute does it");
+        for what in changes.iter().map(|change| &change.what).chain([&committed]) {
+            tally.pass(&format!("would: {what}"));
         }
         return Ok(tally.finish());
     }
-    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty();
-    if !is_clean {
+    if !git(&["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty() {
         return Err(Stop::Broken("there are changes that are not committed".into()));
     }
-    let write = |name: &str, text: &str| {
-        fs::write(root.join(name), text).map_err(|error| Stop::Broken(format!("{name}: {error}")))
-    };
-    write("Cargo.toml", &manifest.0)?;
-    write("CHANGELOG.md", &changelog)?;
-    let mut lock = cargo();
-    lock.args(["update", "--workspace", "--quiet"]);
-    finish(lock)?;
-    git(&[
-        "commit",
-        "--quiet",
-        "--message",
-        &format!("Release {version}"),
-        "--",
-        "Cargo.toml",
-        "Cargo.lock",
-        "CHANGELOG.md",
-    ])?;
-    git(&["tag", "--annotate", &format!("v{version}"), "--message", &format!("Version {version}")])?;
-    for step in &steps {
-        tally.pass(step);
+    let mut commit = vec!["commit", "--quiet", "--message", &message, "--"];
+    for change in &changes {
+        fs::write(support::root().join(change.name), &change.text)
+            .map_err(|error| Stop::Broken(format!("{}: {error}", change.name)))?;
+        tally.pass(&change.what);
+        commit.push(change.name);
     }
+    git(&commit)?;
+    git(&["tag", "--annotate", &tag, "--message", &format!("Version {version}")])?;
+    tally.pass(&committed);
     Ok(tally.finish())
+}
+
+/// All files that the new version changes.
+fn changes(old: &str, new: &str) -> Result<Vec<Change>, Stop> {
+    let read = |name: &str| {
+        fs::read_to_string(support::root().join(name))
+            .map_err(|error| Stop::Broken(format!("{name}: {error}")))
+    };
+    let (text, places) = numbered(&read("Cargo.toml")?, old, new);
+    let manifest = Change {
+        name: "Cargo.toml",
+        text,
+        what: format!("Cargo.toml: {old} becomes {new} in {places} places"),
+    };
+    let text = dated(&read("CHANGELOG.md")?, new, &today()?).map_err(Stop::Broken)?;
+    let changelog = Change {
+        name: "CHANGELOG.md",
+        text,
+        what: format!("CHANGELOG.md: what is unreleased becomes {new}, under a new empty section"),
+    };
+    let mut changes = vec![manifest, changelog];
+    for name in LOCKS {
+        let (text, places) = locked(&read(name)?, old, new);
+        changes.push(Change { name, text, what: format!("{name}: {places} packages of ours follow") });
+    }
+    Ok(changes)
 }
 
 fn git(words: &[&str]) -> Result<String, Stop> {
@@ -112,6 +129,22 @@ fn numbered(manifest: &str, old: &str, new: &str) -> (String, usize) {
     (text, places)
 }
 
+/// A lock file with the new version of the packages that come from a path, and how many those are. Cargo would write the same,
+/// and might ask the network before.
+fn locked(lock: &str, old: &str, new: &str) -> (String, usize) {
+    let mut places = 0;
+    let (old, new) = (format!("\nversion = \"{old}\"\n"), format!("\nversion = \"{new}\"\n"));
+    let parts = lock.split("[[package]]").map(|package| {
+        if package.contains("\nsource = ") || !package.contains("\nname = ") || !package.contains(&old) {
+            return package.to_owned();
+        }
+        places += 1;
+        package.replacen(&old, &new, 1)
+    });
+    let text = parts.collect::<Vec<_>>().join("[[package]]");
+    (text, places)
+}
+
 fn dated(changelog: &str, version: &str, date: &str) -> Result<String, String> {
     let heading = "\n## Unreleased\n";
     let (before, after) = changelog.split_once(heading).ok_or("CHANGELOG.md has no section Unreleased")?;
@@ -132,6 +165,22 @@ mod tests {
         assert_eq!(places, 2);
         assert!(text.ends_with("other = { version = \"0.1.0\" }\n"));
         assert!(text.contains("mcp-a = { path = \"crates/mcp-a\", version = \"0.2.0\" }"));
+    }
+
+    #[test]
+    fn packages_from_a_path_follow_in_a_lock_file_and_others_do_not() {
+        let package = |name: &str, version: &str, rest: &str| {
+            format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{rest}")
+        };
+        let lock = |ours: &str| {
+            let foreign = package("other", "0.1.0", "source = \"registry\"\n");
+            let fuzz = package("mcp-fuzz", "0.0.0", "");
+            format!(
+                "version = 4\n{}{foreign}{fuzz}",
+                package("mcp-a", ours, "dependencies = [\n \"other\",\n]\n")
+            )
+        };
+        assert_eq!(locked(&lock("0.1.0"), "0.1.0", "0.2.0"), (lock("0.2.0"), 1));
     }
 
     #[test]

@@ -5,38 +5,105 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::plan::Plan;
+use super::plan::{Package, Plan};
 use crate::support::Scratch;
 use crate::support::process::{self, Output};
+use crate::support::tally::Tally;
 use crate::{Stop, support};
 
 /// All packages with all their dependencies, from nothing.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
+/// What a package must bring along, whatever else is in it.
+const NEEDED: [&str; 5] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
+/// The registry takes no larger archives.
+const MAX_ARCHIVE_BYTES: u64 = 10 * 1024 * 1024;
+
 /// Copies what is committed, gives the packages the names they are published under, and lets cargo package all of them at once:
-/// it builds each from its archive, and takes ours from a registry of the other archives.
-pub(super) fn check(plan: &Plan) -> Result<(), String> {
+/// in the order of their arrows it builds each from its archive alone, and takes ours from a registry of the other archives.
+pub(super) fn check(plan: &Plan, tally: &mut Tally) {
+    let target = support::target_dir().join("package");
+    match package_all(plan, &target) {
+        Ok(()) => {
+            for package in &plan.packages {
+                let what = format!("{}: builds from its packaged files alone", package.published_as);
+                match look_into(&target.join("package"), package) {
+                    Ok(size) => tally.pass(&format!("{what}, {size}")),
+                    Err(why) => tally.fail(&what, &why),
+                }
+            }
+        }
+        Err(Failure::Failed(why)) => tally.fail("each package builds from its packaged files alone", &why),
+        Err(Failure::Unreached(why)) => {
+            tally.unchecked("each package builds from its packaged files alone", &why);
+        }
+    }
+}
+
+enum Failure {
+    Failed(String),
+    /// Cargo needs something from the registry that is not here.
+    Unreached(String),
+}
+
+fn package_all(plan: &Plan, target: &Path) -> Result<(), Failure> {
     let scratch = Scratch::new("package").map_err(|stop| match stop {
-        Stop::Broken(why) | Stop::Usage(why) => why,
+        Stop::Broken(why) | Stop::Usage(why) => Failure::Failed(why),
     })?;
     let copy = scratch.path().join("workspace");
-    copy_tracked(&copy)?;
+    copy_tracked(&copy).map_err(Failure::Failed)?;
     for package in plan.packages.iter().filter(|package| package.name != package.published_as) {
-        rename(&copy, &package.name, &package.published_as)?;
+        rename(&copy, &package.name, &package.published_as).map_err(Failure::Failed)?;
     }
-    let mut command = Command::new("cargo");
-    command
-        .current_dir(&copy)
-        .args(["package", "--quiet", "--target-dir"])
-        .arg(support::target_dir().join("package"));
-    for package in &plan.packages {
-        command.args(["--package", &package.published_as]);
+    let run = |offline: &str| {
+        let mut command = Command::new("cargo");
+        command.current_dir(&copy).args(["package", "--quiet", "--target-dir"]).arg(target);
+        command.env("CARGO_NET_OFFLINE", offline);
+        for package in &plan.packages {
+            command.args(["--package", &package.published_as]);
+        }
+        process::run(command, LIMIT, Output::Capture)
+    };
+    let mut finished = run("false");
+    // What was downloaded for the workspace is all that the packages need, so that the network is no condition.
+    let is_unreached = is_unreached(&finished.stderr);
+    if is_unreached {
+        finished = run("true");
     }
-    let finished = process::run(command, LIMIT, Output::Capture);
     if finished.end.is_success() {
-        Ok(())
+        return Ok(());
+    }
+    let why = format!("cargo package: {}\n{}", finished.end, process::tail(&finished.stderr, 30));
+    Err(if is_unreached { Failure::Unreached(why) } else { Failure::Failed(why) })
+}
+
+/// Whether cargo gave up because it could not reach the registry.
+fn is_unreached(stderr: &str) -> bool {
+    [
+        "failed to download",
+        "download of config.json failed",
+        "Could not resolve host",
+        "failed to query replaced source",
+    ]
+    .iter()
+    .any(|sign| stderr.contains(sign))
+}
+
+/// Whether a package has what it must bring along; its size.
+fn look_into(archives: &Path, package: &Package) -> Result<String, String> {
+    let stem = format!("{}-{}", package.published_as, package.version);
+    let archive = archives.join(format!("{stem}.crate"));
+    let bytes = fs::metadata(&archive).map_err(|error| format!("{}: {error}", archive.display()))?.len();
+    if bytes > MAX_ARCHIVE_BYTES {
+        return Err(format!("{bytes} bytes exceed the registry's limit of {MAX_ARCHIVE_BYTES}"));
+    }
+    // Cargo unpacks an archive beside it in order to build it.
+    let missing: Vec<&str> =
+        NEEDED.into_iter().filter(|name| !archives.join(&stem).join(name).is_file()).collect();
+    if missing.is_empty() {
+        Ok(format!("{} KiB", bytes.div_ceil(1024)))
     } else {
-        Err(format!("cargo package: {}\n{}", finished.end, process::tail(&finished.stderr, 30)))
+        Err(format!("not in the package: {}", missing.join(", ")))
     }
 }
 

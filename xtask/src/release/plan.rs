@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::manifest;
 use crate::Stop;
 use crate::support::cargo::cargo;
 use crate::support::process::{self, Output};
@@ -20,6 +21,9 @@ pub(super) struct Package {
     pub(super) name: String,
     pub(super) published_as: String,
     pub(super) version: String,
+    pub(super) description: String,
+    /// What the registry would refuse of its manifest.
+    pub(super) problems: Vec<String>,
     /// Packages of ours that must be published before it.
     needs: Vec<String>,
     /// The version that each of them is asked for.
@@ -104,6 +108,8 @@ fn package(package: &Value) -> Option<Package> {
     Some(Package {
         published_as: published_as.to_owned(),
         version: package.get("version")?.as_str()?.to_owned(),
+        description: package.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        problems: manifest::problems(package),
         needs: asks.keys().cloned().collect(),
         asks,
         name,

@@ -29,6 +29,16 @@ pub(super) struct Api {
     pub(super) foreign: BTreeMap<String, String>,
 }
 
+/// Whether the toolchain is there that writes rustdoc's JSON.
+pub(super) fn toolchain() -> Result<(), String> {
+    let mut command = cargo::nightly();
+    command.arg("--version");
+    if process::run(command, LIMIT, Output::Capture).end.is_success() {
+        return Ok(());
+    }
+    Err("there is no nightly toolchain, which alone can list an interface".into())
+}
+
 /// Reads the interface of one package with all its features.
 pub(super) fn of(package: &str) -> Result<Api, String> {
     let mut command = cargo::nightly();
