@@ -6,6 +6,7 @@ mod api;
 mod bump;
 mod licences;
 mod manifest;
+mod msrv;
 mod package;
 mod plan;
 mod registry;
@@ -76,6 +77,7 @@ fn check_all(plan: &Plan, write_api: bool) -> Result<Tally, Stop> {
     tally.record("the changelog has something to say", changelog(plan));
     tally.record("licences are on the list", licences::allowed(plan));
     tally.record("no crate comes in two versions", licences::duplicates(plan));
+    tally.record("no dependency asks for a newer Rust than the packages promise", msrv::check());
     interfaces(plan, write_api, &mut tally);
     compatible(plan, &mut tally);
     for package in &plan.packages {

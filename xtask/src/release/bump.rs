@@ -24,7 +24,7 @@ struct Change {
 
 pub(super) fn run(plan: &Plan, version: &str, execute: bool) -> Outcome {
     check_version(plan.version(), version).map_err(Stop::Usage)?;
-    let changes = changes(plan.version(), version)?;
+    let changes = changes(plan, version)?;
     let (message, tag) = (format!("Release {version}"), format!("v{version}"));
     if !git(&["tag", "--list", &tag])?.trim().is_empty() {
         return Err(Stop::Broken(format!("there is a tag {tag} already")));
@@ -55,7 +55,8 @@ pub(super) fn run(plan: &Plan, version: &str, execute: bool) -> Outcome {
 }
 
 /// All files that the new version changes.
-fn changes(old: &str, new: &str) -> Result<Vec<Change>, Stop> {
+fn changes(plan: &Plan, new: &str) -> Result<Vec<Change>, Stop> {
+    let old = plan.version();
     let read = |name: &str| {
         fs::read_to_string(support::root().join(name))
             .map_err(|error| Stop::Broken(format!("{name}: {error}")))
@@ -74,7 +75,7 @@ fn changes(old: &str, new: &str) -> Result<Vec<Change>, Stop> {
     };
     let mut changes = vec![manifest, changelog];
     for name in LOCKS {
-        let (text, places) = locked(&read(name)?, old, new);
+        let (text, places) = locked(&read(name)?, &plan.members, old, new);
         changes.push(Change { name, text, what: format!("{name}: {places} packages of ours follow") });
     }
     Ok(changes)
@@ -129,13 +130,14 @@ fn numbered(manifest: &str, old: &str, new: &str) -> (String, usize) {
     (text, places)
 }
 
-/// A lock file with the new version of the packages that come from a path, and how many those are. Cargo would write the same,
-/// and might ask the network before.
-fn locked(lock: &str, old: &str, new: &str) -> (String, usize) {
+/// A lock file with the new version of the workspace's members, and how many those are in it. Cargo would write the same, and might
+/// ask the network before.
+fn locked(lock: &str, members: &[String], old: &str, new: &str) -> (String, usize) {
     let mut places = 0;
     let (old, new) = (format!("\nversion = \"{old}\"\n"), format!("\nversion = \"{new}\"\n"));
     let parts = lock.split("[[package]]").map(|package| {
-        if package.contains("\nsource = ") || !package.contains("\nname = ") || !package.contains(&old) {
+        let is_member = members.iter().any(|name| package.starts_with(&format!("\nname = \"{name}\"\n")));
+        if !is_member || package.contains("\nsource = ") || !package.contains(&old) {
             return package.to_owned();
         }
         places += 1;
@@ -168,19 +170,18 @@ mod tests {
     }
 
     #[test]
-    fn packages_from_a_path_follow_in_a_lock_file_and_others_do_not() {
+    fn members_follow_in_a_lock_file_and_others_do_not() {
         let package = |name: &str, version: &str, rest: &str| {
             format!("\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n{rest}")
         };
         let lock = |ours: &str| {
-            let foreign = package("other", "0.1.0", "source = \"registry\"\n");
-            let fuzz = package("mcp-fuzz", "0.0.0", "");
-            format!(
-                "version = 4\n{}{foreign}{fuzz}",
-                package("mcp-a", ours, "dependencies = [\n \"other\",\n]\n")
-            )
+            let ours = package("mcp-a", ours, "dependencies = [\n \"other\",\n]\n");
+            // A package of the same name and version that is not ours, and one beside the workspace.
+            let foreign = package("mcp-a", "0.1.0", "source = \"registry\"\n");
+            format!("version = 4\n{ours}{foreign}{}", package("bench", "0.1.0", ""))
         };
-        assert_eq!(locked(&lock("0.1.0"), "0.1.0", "0.2.0"), (lock("0.2.0"), 1));
+        let members = ["mcp-a".to_owned()];
+        assert_eq!(locked(&lock("0.1.0"), &members, "0.1.0", "0.2.0"), (lock("0.2.0"), 1));
     }
 
     #[test]

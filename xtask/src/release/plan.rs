@@ -34,6 +34,8 @@ pub(super) struct Package {
 pub(super) struct Plan {
     /// In the order of publication.
     pub(super) packages: Vec<Package>,
+    /// Everything in the workspace, what is never published included: its versions move together.
+    pub(super) members: Vec<String>,
 }
 
 impl Plan {
@@ -59,6 +61,8 @@ impl Plan {
             .map(package)
             .collect::<Option<_>>()
             .ok_or("a package without a name")?;
+        let name = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_owned);
+        let members = packages.iter().filter_map(name).collect();
         let names: Vec<String> = waiting.iter().map(|package| package.name.clone()).collect();
         for package in &mut waiting {
             package.needs.retain(|name| names.contains(name));
@@ -71,7 +75,10 @@ impl Plan {
             let at = waiting.iter().position(|package| package.needs.iter().all(is_done));
             ordered.push(waiting.remove(at.ok_or("the packages depend on each other in a circle")?));
         }
-        if ordered.is_empty() { Err("nothing is published".into()) } else { Ok(Self { packages: ordered }) }
+        if ordered.is_empty() {
+            return Err("nothing is published".into());
+        }
+        Ok(Self { packages: ordered, members })
     }
 
     /// The version of all of them.

@@ -33,10 +33,18 @@ fn unknown_kinds_are_kept_as_they_came() {
         r#"{"type":"tool_use","id":"1","name":"n","input":{}}"#,
         r#"{"text":"no type"}"#,
         r#"{"type":5,"text":"x"}"#,
+        r#"{"type":-5}"#,
+        r#"{"type":0.5}"#,
+        r#"{"type":true}"#,
+        r#"{"type":null}"#,
+        r#"{"type":["text"]}"#,
+        r#"{"type":{"text":1}}"#,
         "{}",
         "[1,2]",
         "\"text\"",
         "null",
+        "1",
+        "-1",
         "1.5",
         "true",
     ] {
@@ -63,6 +71,7 @@ fn a_malformed_block_says_what_is_wrong_and_keeps_its_members() {
     check(r#"{"type":"resource_link","uri":"a:b","title":"t"}"#, "name");
     check(r#"{"type":"resource_link","name":"n"}"#, "uri");
     check(r#"{"type":"resource"}"#, "resource");
+    check(r#"{"type":"resource_link","uri":"a:b","description":"d","icons":[],"size":1}"#, "name");
     let twice = read(r#"{"type":"text","text":"a","type":"image"}"#);
     assert!(matches!(twice, ContentBlock::Unknown(block) if block.problem().is_some()));
 }
@@ -80,9 +89,17 @@ fn sampling_blocks_know_tools() {
     let block = read(r#"{"type":"tool_result","toolUseId":"1","content":[],"structuredContent":null}"#);
     let SamplingMessageContentBlock::ToolResult(outcome) = block else { panic!("not a tool result") };
     assert_eq!(outcome.structured_content.unwrap().get(), "null");
+    let block = read(r#"{"type":"tool_result","toolUseId":"1","isError":true}"#);
+    let SamplingMessageContentBlock::ToolResult(outcome) = block else { panic!("not a tool result") };
+    assert_eq!((outcome.is_error, outcome.content.len()), (Some(true), 0));
     for json in [
         r#"{"type":"tool_use","id":"1","name":"n","input":[]}"#,
+        r#"{"type":"tool_use","id":"1","name":"n"}"#,
+        r#"{"type":"tool_use","id":"1","input":{}}"#,
+        r#"{"type":"tool_use","id":1,"name":"n","input":{}}"#,
         r#"{"type":"tool_result","toolUseId":"1","content":5}"#,
+        r#"{"type":"tool_result","toolUseId":1,"content":[]}"#,
+        r#"{"type":"tool_result","toolUseId":"1","content":[],"isError":"yes"}"#,
         r#"{"type":"resource_link","uri":"a:b","name":"n"}"#,
     ] {
         assert!(matches!(read(json), SamplingMessageContentBlock::Unknown(_)), "{json}");

@@ -331,6 +331,10 @@ mod tests {
         check("[1]", "unknown");
         check("\"x\"", "unknown");
         check("null", "unknown");
+        check("true", "unknown");
+        check("1", "unknown");
+        check("-1", "unknown");
+        check("1.5", "unknown");
     }
 
     #[test]

@@ -7,7 +7,10 @@
     reason = "shared test code that fails fails its test"
 )]
 
+mod asked;
+mod confidential;
 mod coverage;
+mod declared;
 mod examples;
 mod leniency;
 mod odd;

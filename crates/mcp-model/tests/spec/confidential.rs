@@ -1,0 +1,51 @@
+//! What `Debug` shows of data that people wrote or that is nobody's business: its size.
+
+use std::collections::BTreeMap;
+
+use mcp_model::{
+    CallToolRequestParams, ContentBlock, GetPromptRequestParams, GetTaskResult, InputRequest,
+    InputRequiredResult, ListToolsResult, ReadResourceRequestParams, ResourceContents,
+    UpdateTaskRequestParams,
+};
+use serde::de::DeserializeOwned;
+use serde_json::value::to_raw_value;
+
+const SECRET: &str = "hunter2";
+
+fn debug<T: DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
+    let value: T = serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"));
+    format!("{value:?} {value:#?}")
+}
+
+#[test]
+fn debug_shows_sizes_in_place_of_content() {
+    let params = r#"{"message":"hunter2"}"#;
+    let question = format!(r#"{{"method":"elicitation/create","params":{params}}}"#);
+    let answered =
+        r#""inputResponses":{"q":{"action":"accept","content":{"pin":"hunter2"}}},"requestState":"hunter2""#;
+    for shown in [
+        debug::<InputRequest>(&question),
+        debug::<InputRequiredResult>(&format!(
+            r#"{{"inputRequests":{{"q":{question}}},"requestState":"hunter2","resultType":"input_required"}}"#
+        )),
+        debug::<CallToolRequestParams>(&format!(r#"{{"name":"n","arguments":{params},{answered}}}"#)),
+        debug::<GetPromptRequestParams>(&format!(
+            r#"{{"name":"n","arguments":{{"a":"hunter2"}},{answered}}}"#
+        )),
+        debug::<ReadResourceRequestParams>(&format!(r#"{{"uri":"a:b",{answered}}}"#)),
+        debug::<GetTaskResult>(&format!(
+            r#"{{"taskId":"t","status":"completed","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",
+                "ttlMs":1,"result":{params},"error":{params},"inputRequests":{{"q":{question}}}}}"#
+        )),
+        debug::<ContentBlock>(&format!(r#"{{"type":"chart","data":{params}}}"#)),
+        debug::<ResourceContents>(&format!(r#"{{"uri":5,"data":{params}}}"#)),
+        debug::<ListToolsResult>(&format!(r#"{{"tools":[{{"name":5,"x":{params}}}]}}"#)),
+    ] {
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+    let mut responses = BTreeMap::new();
+    responses.insert("q".to_owned(), to_raw_value(SECRET).unwrap());
+    let update = UpdateTaskRequestParams::new("t", responses);
+    assert!(!format!("{update:?}").contains(SECRET), "{update:?}");
+    assert!(format!("{update:?}").contains("\"t\""), "{update:?}");
+}
