@@ -24,6 +24,7 @@ use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::{Map, Value};
 
 use crate::cache::{CacheUse, Ticket};
+use crate::event::ServerRequestId;
 use crate::listen::Listening;
 use crate::mrtr::Pause;
 use crate::renewal::Setup;
@@ -167,8 +168,8 @@ pub(crate) struct CallState {
     pub(crate) url_retry: Option<Box<UrlRetry>>,
     /// [`CallOptions::route`]
     pub(crate) route: Option<Arc<str>>,
-    /// Open questions for which its time stands still.
-    pub(crate) questions: u32,
+    /// Open questions for which the time of its request on the wire stands still.
+    pub(crate) questions: Vec<ServerRequestId>,
     /// Pages of tools that were listed for its headers.
     pub(crate) relisted: u32,
     /// It has a request on the wire, or in the queue for it.
@@ -284,7 +285,7 @@ impl CallState {
             modern: None,
             url_retry: None,
             route: options.route.clone(),
-            questions: 0,
+            questions: Vec::new(),
             relisted: 0,
             on_wire: true,
             listening: None,

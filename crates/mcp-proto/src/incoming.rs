@@ -339,7 +339,7 @@ impl Connection {
             }
             Some(last) => *last = LastProgress(Some(progress.progress)),
         }
-        if state.reset_on_progress && state.questions == 0 {
+        if state.reset_on_progress && state.questions.is_empty() {
             let renewed = state.renewed_deadline(now);
             let old = std::mem::replace(&mut state.deadline, renewed);
             self.disarm(old, Timer::Call(call));

@@ -137,7 +137,7 @@ impl Connection {
         }
         // What the old session asked died with it, and an answer would reach the wrong one.
         for (request, standing) in self.server_requests.drain() {
-            self.stand_no_more(Some(now), &standing);
+            self.stand_no_more(Some(now), request, &standing);
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
         }
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));

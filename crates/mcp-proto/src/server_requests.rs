@@ -125,7 +125,7 @@ impl Connection {
     pub(crate) fn take_question(&mut self, request: ServerRequestId) -> Option<Open> {
         let open = self.server_requests.remove(request)?;
         self.disarm(open.deadline, Timer::ServerRequest(request));
-        self.stand_no_more(self.clock, &open.standing);
+        self.stand_no_more(self.clock, request, &open.standing);
         Some(open)
     }
 
@@ -289,7 +289,7 @@ impl Connection {
         let mut standing = Vec::new();
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
-            standing = self.stand_still(related_call);
+            standing = self.stand_still(id, related_call);
         }
         self.server_requests.bytes += bytes;
         let related_task = match &asker {
@@ -311,7 +311,7 @@ impl Connection {
 
     pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
         let Some(open) = self.server_requests.remove(request) else { return };
-        self.stand_no_more(Some(now), &open.standing);
+        self.stand_no_more(Some(now), request, &open.standing);
         let waited = self.config.server_request_timeout.as_millis();
         let what = match &open.asker {
             Asker::Round { .. } => "a request of a call".to_owned(),

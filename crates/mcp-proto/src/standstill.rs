@@ -7,16 +7,23 @@
 //! Which call a question belongs to is known where it came on the call's own stream. On a shared channel it may be any that
 //! waits for its answer, and the time of all of them stands still. What a server can gain by it is bounded by the hard end,
 //! and by the time of a question.
+//!
+//! A call knows its questions by name, and one whose request is made again begins with none: a question that came in the
+//! middle of the old request neither holds up the time of the new one, nor lets it run when it ends.
 
 use std::time::Instant;
 
 use crate::call::{CallId, CallKind};
 use crate::connection::Connection;
-use crate::event::Event;
+use crate::event::{Event, ServerRequestId};
 
 impl Connection {
     /// A question is asked. Returns the calls whose time stands still for it.
-    pub(crate) fn stand_still(&mut self, related_call: Option<CallId>) -> Vec<CallId> {
+    pub(crate) fn stand_still(
+        &mut self,
+        question: ServerRequestId,
+        related_call: Option<CallId>,
+    ) -> Vec<CallId> {
         let held: Vec<CallId> = match related_call {
             Some(call) => vec![call],
             None => self.calls.keys().copied().collect(),
@@ -28,8 +35,8 @@ impl Connection {
                 continue;
             }
             standing.push(call);
-            state.questions = state.questions.saturating_add(1);
-            if state.questions == 1 {
+            state.questions.push(question);
+            if state.questions.len() == 1 {
                 let (started, end) = (state.started, state.hard_deadline);
                 self.set_deadline(call, started, end);
             }
@@ -38,16 +45,19 @@ impl Connection {
     }
 
     /// A question has ended for which the time of these calls stood still.
-    pub(crate) fn stand_no_more(&mut self, now: Option<Instant>, standing: &[CallId]) {
+    pub(crate) fn stand_no_more(
+        &mut self,
+        now: Option<Instant>,
+        question: ServerRequestId,
+        standing: &[CallId],
+    ) {
         for &call in standing {
             let Some(state) = self.calls.get_mut(&call) else { continue };
-            // One whose request was made again meanwhile has begun to count afresh.
-            if state.questions == 0 {
-                continue;
-            }
-            state.questions -= 1;
+            // One whose request was made again meanwhile knows nothing of it.
+            let Some(at) = state.questions.iter().position(|open| *open == question) else { continue };
+            state.questions.swap_remove(at);
             // One that is paused by now counts by another time.
-            if state.questions == 0
+            if state.questions.is_empty()
                 && state.on_wire
                 && let Some(now) = now
             {

@@ -1,9 +1,10 @@
 //! Error -32042 as the core sees it: which calls pause, how the pause ends, and that there is one.
 
+use mcp_elicitation::ElicitResult;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::UrlsRequired;
+use crate::{Answer, UrlsRequired};
 
 fn session(support: ElicitationSupport) -> Session {
     let mut config = config();
@@ -120,6 +121,40 @@ fn a_pause_ends_with_its_call() {
     assert!(session.core.is_open(call));
     session.advance(Duration::from_secs(2));
     assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
+}
+
+/// field:FR-149: the end of a question that came in the middle of the first request does not let the time of the second one
+/// run while a question of its own is open.
+#[test]
+fn a_question_of_the_first_request_says_nothing_about_the_time_of_the_second() {
+    let mut session = session(ElicitationSupport::all());
+    let ask = |session: &mut Session, id: u32| {
+        let params = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+        session.peer_json(
+            &json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}),
+        );
+        let question = session.question();
+        session.core.hold_server_request(question.id);
+        question.id
+    };
+    let answer = |session: &mut Session, question| {
+        session.core.answer(session.now, question, Answer::Elicit(ElicitResult::cancel())).unwrap();
+        session.sent();
+        session.events();
+    };
+    let (call, id) = session.call_with("tools/call", &CallOptions::default());
+    let first = ask(&mut session, 1);
+    refuse(&mut session, &id);
+    session.events();
+    session.core.handle_urls_done(session.now, call).unwrap();
+    session.sent();
+    assert_eq!(session.core.call_deadline(call), Some(session.now + CallOptions::default().timeout));
+    let second = ask(&mut session, 2);
+    answer(&mut session, first);
+    session.seconds(600);
+    assert!(session.core.is_open(call), "its own question is open");
+    answer(&mut session, second);
+    assert_eq!(session.core.call_deadline(call), Some(session.now + CallOptions::default().timeout));
 }
 
 /// seed:E33: the route of a call comes back with what is asked in the middle of it.
