@@ -94,6 +94,9 @@ pub enum EntryProblem {
     InvalidName,
     /// A `${`...`}` that is not closed, has no name, or has another one in its default.
     InvalidReference,
+    /// A name holds an escape for half a surrogate pair, so that it is no text. The name and the pointer of the error have it as
+    /// the JSON text writes it.
+    LoneSurrogate,
     /// A required member is missing or empty.
     Missing {
         /// Its name.
@@ -140,7 +143,7 @@ impl EntryError {
         Self { name: name.to_owned(), pointer, problem }
     }
 
-    /// The name of the server, as the text has it.
+    /// The name of the server.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -168,6 +171,9 @@ impl fmt::Display for EntryError {
             }
             EntryProblem::InvalidReference => {
                 f.write_str("has a ${ that is not closed, has no name or holds another one")
+            }
+            EntryProblem::LoneSurrogate => {
+                f.write_str("has a name with half a surrogate pair, which is no text")
             }
             EntryProblem::Missing { member } => write!(f, "needs a {member}"),
             EntryProblem::Refused(_) => f.write_str("cannot be used"),

@@ -9,9 +9,35 @@ use serde_json::value::RawValue;
 
 /// The members of one object.
 pub(super) struct Members<'a> {
-    members: Vec<(String, &'a RawValue)>,
+    members: Vec<Member<'a>>,
     /// How often each name comes.
     counts: HashMap<String, usize>,
+}
+
+/// One member of an object.
+pub(super) struct Member<'a> {
+    /// The name as the JSON text writes it where it is no text.
+    pub(super) name: String,
+    /// The name is text. One with an escape for half a surrogate pair is JSON (RFC 8259 section 8.2) and no text.
+    pub(super) is_text: bool,
+    value: &'a RawValue,
+}
+
+impl<'a> Member<'a> {
+    fn new(name: &RawValue, value: &'a RawValue) -> Self {
+        let written = name.get();
+        let (name, is_text) = match serde_json::from_str(written) {
+            Ok(name) => (name, true),
+            // Invariant: a name is written in quotes.
+            Err(_) => (written.get(1..written.len() - 1).unwrap_or_default().to_owned(), false),
+        };
+        Self { name, is_text, value }
+    }
+
+    /// The value as JSON text.
+    pub(super) fn value(&self) -> &'a str {
+        self.value.get()
+    }
 }
 
 impl<'a> Members<'a> {
@@ -27,8 +53,12 @@ impl<'a> Members<'a> {
         self.members.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.members.iter().map(|(name, value)| (name.as_str(), value.get()))
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.members.iter()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.iter().filter(|member| member.is_text)
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -41,20 +71,23 @@ impl<'a> Members<'a> {
 
     /// The first name that comes more than once.
     pub(super) fn repeated(&self) -> Option<&str> {
-        self.iter().map(|(name, _)| name).find(|name| self.repeats(name))
+        self.texts().map(|member| member.name.as_str()).find(|name| self.repeats(name))
     }
 
     /// The value of this name as JSON text.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
-        self.iter().find(|(member, _)| *member == name).map(|(_, value)| value)
+        self.texts().find(|member| member.name == name).map(Member::value)
     }
 
     /// All but these.
     pub(super) fn others(&self, known: &[&str]) -> Vec<(String, RawJson)> {
-        let others = self.iter().filter(|(name, _)| !known.contains(name));
+        let others = self.iter().filter(|member| !member.is_text || !known.contains(&member.name.as_str()));
         // The text was read as JSON before, so that each value is valid.
         others
-            .filter_map(|(name, value)| Some((name.to_owned(), RawJson::from_text(value.to_owned()).ok()?)))
+            .filter_map(|member| {
+                let value = RawJson::from_text(member.value().to_owned()).ok()?;
+                Some((member.name.clone(), value))
+            })
             .collect()
     }
 }
@@ -76,9 +109,12 @@ impl<'de> Visitor<'de> for Collect {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
         let (mut members, mut counts) = (Vec::new(), HashMap::<String, usize>::new());
-        while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
-            *counts.entry(name.clone()).or_default() += 1;
-            members.push((name, value));
+        while let Some((name, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+            let member = Member::new(name, value);
+            if member.is_text {
+                *counts.entry(member.name.clone()).or_default() += 1;
+            }
+            members.push(member);
         }
         Ok(Members { members, counts })
     }

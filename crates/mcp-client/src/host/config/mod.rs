@@ -115,6 +115,10 @@ impl ServersConfig {
     /// command line, nor a command line split into arguments. A name or a member that comes twice makes its entry an error,
     /// because readers disagree about which one counts. Comments are no JSON and are not read.
     ///
+    /// A name with an escape for half a surrogate pair (`"\ud800"`) is JSON and no text. As the name of a server, of a
+    /// variable or of a header it makes that entry an error ([`EntryProblem::LoneSurrogate`]); a member that nothing here reads
+    /// is kept. Both have the name as the JSON text writes it.
+    ///
     /// # Errors
     ///
     /// A [`ConfigError`] where the text as a whole is no configuration. What is wrong with single entries is in
@@ -153,12 +157,15 @@ impl ServersConfig {
             return Err(ConfigError::TooManyServers { servers: servers.len(), limit: limits.max_servers });
         }
         let (mut entries, mut errors) = (Vec::new(), Vec::new());
-        for (name, value) in servers.iter() {
+        for member in servers.iter() {
+            let name = member.name.as_str();
             let at = pointer(&pointer_to_servers, name);
-            let read = if servers.repeats(name) {
+            let read = if !member.is_text {
+                Err(EntryError::new(name, at, EntryProblem::LoneSurrogate))
+            } else if servers.repeats(name) {
                 Err(EntryError::new(name, at, EntryProblem::Repeated))
             } else {
-                read::entry(name, at, value, limits)
+                read::entry(name, at, member.value(), limits)
             };
             match read {
                 Ok(entry) => entries.push(entry),

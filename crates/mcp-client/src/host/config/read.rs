@@ -182,12 +182,16 @@ impl Entry<'_> {
         let Some(value) = self.value(member) else { return Ok(Vec::new()) };
         let members = Members::parse(value).ok().flatten();
         let members = members.ok_or_else(|| self.wrong(at.clone(), "an object"))?;
-        let pairs = members.iter().map(|(name, value)| {
-            if members.repeats(name) {
-                return Err(EntryError::new(self.name, pointer(&at, name), EntryProblem::Repeated));
+        let pairs = members.iter().map(|member| {
+            let at = pointer(&at, &member.name);
+            if !member.is_text {
+                return Err(EntryError::new(self.name, at, EntryProblem::LoneSurrogate));
             }
-            let text = read(value).ok_or_else(|| self.wrong(pointer(&at, name), expected))?;
-            Ok((name.to_owned(), text))
+            if members.repeats(&member.name) {
+                return Err(EntryError::new(self.name, at, EntryProblem::Repeated));
+            }
+            let text = read(member.value()).ok_or_else(|| self.wrong(at, expected))?;
+            Ok((member.name.clone(), text))
         });
         pairs.collect()
     }

@@ -147,6 +147,16 @@ fn what_is_wrong_with_an_entry_is_said_with_a_pointer_and_spoils_no_other() {
         (r#"{"command":"x","env":{"A":null}}"#, "/env/A", "must be a string, a number or a boolean"),
         (r#"{"command":"x","env":{"A/~":{}}}"#, "/env/A~1~0", "must be a string, a number or a boolean"),
         (r#"{"command":"x","env":{"A":"1","A":"2"}}"#, "/env/A", "comes more than once"),
+        (
+            r#"{"command":"x","env":{"\ud800":"1"}}"#,
+            r"/env/\ud800",
+            "has a name with half a surrogate pair, which is no text",
+        ),
+        (
+            r#"{"url":"http://h/","headers":{"\udfff/":"1"}}"#,
+            r"/headers/\udfff~1",
+            "has a name with half a surrogate pair, which is no text",
+        ),
         (r#"{"command":"x","cwd":1}"#, "/cwd", "must be a string"),
         (r#"{"command":"x","command":"y"}"#, "/command", "comes more than once"),
         (r#"{"command":"x","url":"http://h/"}"#, "", "has both command and url"),
@@ -188,6 +198,35 @@ fn a_server_that_is_named_twice_is_none() {
     assert_eq!(config.errors().len(), 2);
     assert!(matches!(config.errors()[0].problem(), EntryProblem::Repeated));
     assert!(config.entry("a").is_none() && config.entry("b").is_some());
+}
+
+/// Half a surrogate pair is JSON, so it spoils no other entry, and no text, so it names nothing. It is no repetition of another
+/// half, nor of the text that its escape is.
+#[test]
+fn a_name_that_is_no_text_spoils_its_entry_only() {
+    let config = ServersConfig::parse(
+        r#"{"\udc00":1,"mcpServers":{"a":{"command":"x","\ud800":2},"\ud800":{"command":"x"},"b\ud800\ud800":{},
+            "\\ud800":{"command":"x"},"\ud83d\ude00":{"command":"x"},"\ud800":{}}}"#,
+    )
+    .unwrap();
+    let names: Vec<_> = config.entries().iter().map(ServerEntry::name).collect();
+    assert_eq!(names, ["a", r"\ud800", "\u{1f600}"]);
+    let errors: Vec<_> = config.errors().iter().map(|error| (error.name(), error.pointer())).collect();
+    assert_eq!(
+        errors,
+        [
+            (r"\ud800", r"/mcpServers/\ud800"),
+            (r"b\ud800\ud800", r"/mcpServers/b\ud800\ud800"),
+            (r"\ud800", r"/mcpServers/\ud800")
+        ]
+    );
+    assert!(config.errors().iter().all(|error| matches!(error.problem(), EntryProblem::LoneSurrogate)));
+    assert_eq!(
+        (config.other()[0].0.as_str(), config.entries()[0].other()[0].0.as_str()),
+        (r"\udc00", r"\ud800")
+    );
+    let broken = ServersConfig::parse(r#"{"mcpServers":{"\ud80":{}}}"#);
+    assert!(matches!(broken, Err(ConfigError::InvalidJson { line: 1, .. })));
 }
 
 /// auth:SEC-15: what is shown of a name cannot steer a terminal.
