@@ -183,6 +183,9 @@ impl Client {
     ///
     /// Clones may close at the same time; there is one closing, and all get its result. Closing again returns it
     /// again. Cancel safe: another call picks up where a dropped one stopped.
+    ///
+    /// Handlers of open questions are dropped, but for one that closes from its own task: that one runs on, and waits for
+    /// nothing of its own here.
     pub async fn close(&self) -> Closed {
         self.inner
             .closed

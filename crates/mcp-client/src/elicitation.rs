@@ -33,6 +33,11 @@ use crate::desk::{Desk, PendingElicitation};
 /// Each question runs on a task of its own. When the server withdraws the question, the connection ends or the question's
 /// time passes, the future is dropped: close the dialog in its destructor. A handler that panics counts as `cancel`.
 ///
+/// A handler that itself does what ends its question (answers it at the desk, or closes the connection with
+/// [`Client::close`](crate::Client::close)) is not dropped for that: it runs on, and what it gives is of no use any more. This
+/// holds for what its own task does, not for what it has another task do, as
+/// [`Host::disconnect`](crate::host::Host::disconnect) does.
+///
 /// What comes back is checked against the requested schema, omitted fields are filled with their defaults on
 /// accept, and an answer that does not fit goes to the server as `cancel`, with a diagnostic. Nothing is ever opened
 /// or fetched here: for a URL the handler shows the whole URL and its host, asks, and opens it in the user's own

@@ -6,8 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind, StdioServer};
+use mcp_client::{
+    Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorCode, ErrorKind, ErrorObject, RawJson,
+    SamplingContext, StdioServer,
+};
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 use super::peer::{Peer, builder, connected};
 
@@ -70,17 +74,24 @@ async fn futures_dropped_at_every_point_leave_the_connection_as_good_as_before()
 }
 
 /// A question, and a handler that does something with the client instead of answering.
-async fn from_inside_a_handler<F>(act: impl Fn(Client) -> F + Send + Sync + 'static) -> (Client, Peer)
+///
+/// The notice tells that the handler came to its end.
+async fn from_inside_a_handler<F>(
+    act: impl Fn(Client) -> F + Send + Sync + 'static,
+) -> (Client, Peer, Arc<Notify>)
 where
     F: Future<Output = ()> + Send,
 {
     let place = Arc::new(Mutex::new(None::<Client>));
     let inside = Arc::clone(&place);
+    let ended = Arc::new(Notify::new());
+    let ending = Arc::clone(&ended);
     let handler = move |_: ElicitRequest, _: ElicitationContext| {
         let client = inside.lock().unwrap().take().unwrap();
-        let acting = act(client);
+        let (acting, ending) = (act(client), Arc::clone(&ending));
         async move {
             acting.await;
+            ending.notify_one();
             ElicitResult::accept(Map::new())
         }
     };
@@ -89,23 +100,91 @@ where
     let schema = json!({ "type": "object", "properties": {} });
     let params = json!({ "message": "m", "requestedSchema": schema });
     peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
-    (client, peer)
+    (client, peer, ended)
 }
 
+/// Fails the test instead of letting it hang.
+async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(60 * SECOND, future).await.expect("no progress")
+}
+
+/// It ends its own question by that, and goes on all the same.
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_close_the_connection() {
-    let (client, mut peer) = from_inside_a_handler(|client| async move {
+    let (client, mut peer, ended) = from_inside_a_handler(|client| async move {
         client.close().await;
+        assert_eq!(client.desk().open_questions().len(), 0);
+        tokio::time::sleep(SECOND).await;
     })
     .await;
     peer.expect_end().await;
     drop(peer);
-    tokio::time::timeout(10 * SECOND, client.close()).await.unwrap();
+    soon(client.close()).await;
+    soon(ended.notified()).await;
+}
+
+/// The same for its question alone, and for the handler of a sample; another handler of the connection is dropped.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_ends_its_own_question_goes_on() {
+    let (client, mut peer, ended) = from_inside_a_handler(|client| async move {
+        let question = client.desk().open_questions()[0].question;
+        client.desk().respond(question, ElicitResult::decline()).unwrap();
+        tokio::time::sleep(SECOND).await;
+    })
+    .await;
+    assert_eq!(peer.receive().await["result"]["action"], "decline");
+    soon(ended.notified()).await;
+    peer.expect_silence(SECOND).await;
+    drop(client);
+
+    let place = Arc::new(Mutex::new(None::<Client>));
+    let (inside, ended) = (Arc::clone(&place), Arc::new(Notify::new()));
+    let dropped = Arc::new(Notify::new());
+    let (ending, dropping) = (Arc::clone(&ended), Arc::clone(&dropped));
+    let sampling = move |_: RawJson, _: SamplingContext| {
+        let (client, ending) = (inside.lock().unwrap().take().unwrap(), Arc::clone(&ending));
+        async move {
+            client.close().await;
+            tokio::time::sleep(SECOND).await;
+            ending.notify_one();
+            Err::<RawJson, _>(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "too late"))
+        }
+    };
+    let hangs = move |_: ElicitRequest, _: ElicitationContext| {
+        let dropping = Dropping(Arc::clone(&dropping));
+        async move {
+            std::future::pending::<()>().await;
+            drop(dropping);
+            ElicitResult::cancel()
+        }
+    };
+    let (client, mut peer) = connected(builder().on_elicitation(hangs).on_sampling(sampling)).await;
+    *place.lock().unwrap() = Some(client.clone());
+    let schema = json!({ "type": "object", "properties": {} });
+    let params = json!({ "message": "m", "requestedSchema": schema });
+    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
+    let message = json!({ "role": "user", "content": { "type": "text", "text": "t" } });
+    let params = json!({ "messages": [message], "maxTokens": 1 });
+    peer.send(json!({ "jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": params }))
+        .await;
+    peer.expect_end().await;
+    drop(peer);
+    soon(ended.notified()).await;
+    soon(dropped.notified()).await;
+}
+
+/// Tells when it is dropped.
+struct Dropping(Arc<Notify>);
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_drop_the_last_handle() {
-    let (client, mut peer) = from_inside_a_handler(|client| async move {
+    let (client, mut peer, ended) = from_inside_a_handler(|client| async move {
         tokio::time::sleep(SECOND).await;
         drop(client);
         tokio::time::sleep(SECOND).await;
@@ -113,11 +192,12 @@ async fn a_handler_may_drop_the_last_handle() {
     .await;
     drop(client);
     peer.expect_end().await;
+    soon(ended.notified()).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_may_call_the_server() {
-    let (client, mut peer) = from_inside_a_handler(|client| async move {
+    let (client, mut peer, _) = from_inside_a_handler(|client| async move {
         client.ping().await.unwrap();
     })
     .await;

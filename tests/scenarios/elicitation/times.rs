@@ -171,3 +171,32 @@ async fn a_call_does_not_time_out_while_the_user_is_typing() {
         }
     }
 }
+
+/// Two runtimes of one thread share a desk, and one of them stands still.
+#[test]
+fn the_time_of_a_question_runs_on_the_runtime_of_its_connection() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (still, driven) = (runtime(), runtime());
+    let desk = Desk::default();
+    let first = still.block_on(async {
+        let (client, mut peer) = connected(builder().desk(&desk, "still").on_elicitation(never)).await;
+        peer.send(form(1)).await;
+        while desk.open_questions().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        (client, peer)
+    });
+    driven.block_on(async {
+        let soon = Duration::from_millis(20);
+        let builder = builder().desk(&desk, "driven").on_elicitation(never).server_request_timeout(soon);
+        let (client, mut peer) = connected(builder).await;
+        // Nothing else happens on this runtime meanwhile.
+        peer.send(form(1)).await;
+        let answer = tokio::time::timeout(20 * SECOND, peer.receive()).await.expect("no clock runs");
+        assert_eq!(answer["result"], json!({ "action": "cancel" }));
+        assert_eq!(desk.open_questions().len(), 1, "the other one has its own time");
+        drop(client);
+    });
+    still.block_on(async { drop(first) });
+    assert_eq!(desk.open_questions().len(), 0);
+}

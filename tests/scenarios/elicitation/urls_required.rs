@@ -1,8 +1,9 @@
 //! Error -32042: consent, completion, one retry.
 
 use std::future::IntoFuture;
+use std::sync::{Arc, Mutex};
 
-use mcp_client::{Client, ElicitResult, ErrorKind};
+use mcp_client::{Client, ClientEvent, ElicitResult, ElicitationEvent, ErrorKind};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -175,6 +176,31 @@ async fn without_consent_the_original_error_surfaces() {
         peer.expect_silence(SECOND).await;
         assert_idle(&client);
     }
+}
+
+/// A listener that ends the next question while it hears of the end of the one before hears first that it was asked.
+#[tokio::test(start_paused = true)]
+async fn no_question_is_told_to_end_before_it_is_told_to_be_asked() {
+    let desk = mcp_client::Desk::default();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (record, of) = (Arc::clone(&events), desk.clone());
+    let listener = move |event: ClientEvent| {
+        let is_end = matches!(event, ClientEvent::Elicitation(ElicitationEvent::Ended { .. }));
+        for open in of.open_questions().iter().filter(|_| is_end) {
+            of.cancel(open.question).unwrap();
+        }
+        record.lock().unwrap().push(event);
+    };
+    let (client, mut peer) =
+        connect(builder().on_elicitation(accept).desk(&desk, "a").on_event(listener)).await;
+    let outcome = call_tool(&client, "t");
+    let call = peer.expect("tools/call").await;
+    peer.send(required(&call, vec![url_params("a"), url_params("b")])).await;
+    assert_eq!(outcome.await.unwrap().unwrap_err().kind(), ErrorKind::Rpc);
+    settle().await;
+    let expected = ["asked", "ended Answered(Accept)", "asked", "ended Answered(Cancel)", "call Cancelled"];
+    assert_eq!(told(&events), expected);
+    assert_idle(&client);
 }
 
 /// seed:S-57, seed:S-51: no completion within the desk's time: the original error surfaces. Meanwhile the call's own

@@ -1,37 +1,41 @@
-//! The one task that wakes the desk at its next deadline. It exists while there is one.
+//! The tasks that wake the desk at its next deadline: one on each runtime that connections live on, while there is a deadline.
+//!
+//! One on each, because a runtime of one thread stands still while nobody drives it: its clock would keep the time of
+//! questions that came in elsewhere. Whichever clock strikes first does the work, and the others find nothing left to do.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::{Handle, Id, RuntimeFlavor};
+use tokio::sync::Notify;
 
+use super::state::State;
 use super::{Desk, Inner};
 use crate::driver::now;
 
 impl Desk {
     /// Sees to it that somebody is awake at the next deadline.
     pub(super) fn wind_clock(&self) {
-        let runtime = {
+        let starting = {
             let mut state = self.lock();
-            if state.clock_runs {
-                self.inner.clock.notify_one();
-                return;
-            }
+            state.clocks.values().for_each(|clock| clock.notify_one());
             if state.machine.poll_timeout().is_none() {
                 return;
             }
-            let Some(runtime) = state.runtime() else { return };
-            state.clock_runs = true;
-            runtime
+            state.new_clocks()
         };
-        let clock = Clock { inner: Arc::clone(&self.inner), runtime: runtime.id(), stopped: false };
-        runtime.spawn(clock.run());
+        for (runtime, wake) in starting {
+            let clock = Clock { inner: Arc::clone(&self.inner), runtime: runtime.id(), wake, stopped: false };
+            runtime.spawn(clock.run());
+        }
     }
 }
 
-/// Stops being the clock when it ends, whatever ended it. Where its runtime ended, the next one goes on.
+/// Stops being the clock when it ends, whatever ended it.
 struct Clock {
     inner: Arc<Inner>,
     runtime: Id,
+    wake: Arc<Notify>,
     stopped: bool,
 }
 
@@ -45,7 +49,7 @@ impl Clock {
                     Some(next) => next,
                     None => {
                         // Under the lock, so that whoever makes the next deadline starts the next clock.
-                        state.clock_runs = false;
+                        state.clocks.remove(&self.runtime);
                         self.stopped = true;
                         return;
                     }
@@ -53,7 +57,7 @@ impl Clock {
             };
             tokio::select! {
                 () = tokio::time::sleep_until(next.into()) => {}
-                () = desk.inner.clock.notified() => {}
+                () = self.wake.notified() => {}
             }
             if now() >= next {
                 desk.with(|state, now| state.machine.handle_timeout(now));
@@ -68,7 +72,7 @@ impl Drop for Clock {
             let desk = Desk { inner: Arc::clone(&self.inner) };
             {
                 let mut state = desk.lock();
-                state.clock_runs = false;
+                state.clocks.remove(&self.runtime);
                 if std::thread::panicking() {
                     // Its runtime goes on; the next thing that happens here winds it again.
                     return;
@@ -80,11 +84,25 @@ impl Drop for Clock {
     }
 }
 
-impl super::state::State {
-    /// A runtime for a task of the desk's own.
+impl State {
+    /// Notes a clock for each runtime that has none; they are to be started.
+    fn new_clocks(&mut self) -> Vec<(Handle, Arc<Notify>)> {
+        let mut starting = Vec::new();
+        for connected in self.connections.values().filter(|connected| !connected.is_stranded) {
+            if let Entry::Vacant(none) = self.clocks.entry(connected.runtime.id()) {
+                let wake = none.insert(Arc::default());
+                starting.push((connected.runtime.clone(), Arc::clone(wake)));
+            }
+        }
+        starting
+    }
+
+    /// A runtime for a task of the desk's own: one that needs nobody to drive it, where there is one.
     pub(super) fn runtime(&self) -> Option<Handle> {
-        let mut connected = self.connections.values().filter(|connected| !connected.is_stranded);
-        connected.next().map(|connected| connected.runtime.clone())
+        let live = || self.connections.values().filter(|connected| !connected.is_stranded);
+        let by_itself =
+            live().find(|connected| connected.runtime.runtime_flavor() != RuntimeFlavor::CurrentThread);
+        by_itself.or_else(|| live().next()).map(|connected| connected.runtime.clone())
     }
 
     /// A runtime has ended: no task of the desk's own is started there any more.

@@ -3,7 +3,8 @@
 use mcp_elicitation::{DeferReason, End, FlowId, FlowOutcome, QuestionId, Refusal};
 
 /// One thing that happened to the questions of a connection, told as
-/// [`ClientEvent::Elicitation`](crate::ClientEvent::Elicitation).
+/// [`ClientEvent::Elicitation`](crate::ClientEvent::Elicitation). They are told in the order in which they happened, on
+/// whatever thread.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ElicitationEvent {

@@ -50,6 +50,7 @@ impl Seat {
                 handler,
                 timeout,
                 waits_for_listener,
+                lane: Arc::default(),
             };
             state.connections.insert(connection, connected);
             connection

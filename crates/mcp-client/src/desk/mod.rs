@@ -23,6 +23,7 @@ mod event;
 mod handler;
 mod inbox;
 mod intake;
+mod lane;
 mod offer;
 mod outbox;
 mod pending;
@@ -64,8 +65,6 @@ pub struct Desk {
 pub(super) struct Inner {
     state: Mutex<State>,
     config: DeskConfig,
-    /// Notified when the next deadline may have changed.
-    clock: Notify,
     /// Notified when there is something to do for the inbox.
     inbox: Notify,
 }
@@ -106,14 +105,7 @@ impl Desk {
     /// Opens a desk.
     pub fn new(config: DeskConfig) -> Self {
         let state = State::new(config.limits.clone());
-        Self {
-            inner: Arc::new(Inner {
-                state: Mutex::new(state),
-                config,
-                clock: Notify::new(),
-                inbox: Notify::new(),
-            }),
-        }
+        Self { inner: Arc::new(Inner { state: Mutex::new(state), config, inbox: Notify::new() }) }
     }
 
     /// Answers every question for which its call's key and its connection have no handler with `handler`, from now on.

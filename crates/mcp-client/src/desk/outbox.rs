@@ -8,6 +8,8 @@ use mcp_proto::{Answer, CallId, ServerRequestId};
 use tokio::task::AbortHandle;
 
 use super::Desk;
+use super::lane::Lane;
+use super::state::Connected;
 use crate::driver::Driver;
 use crate::event::ClientEvent;
 
@@ -15,6 +17,8 @@ use crate::event::ClientEvent;
 pub(super) struct Outbox {
     /// For connections, in order.
     outgoing: Vec<(Weak<Driver>, Outgoing)>,
+    /// Connections that something is to be told of.
+    telling: Vec<(Weak<Driver>, Arc<Lane>)>,
     /// Questions that nobody was offered yet.
     pub(super) asked: Vec<QuestionId>,
     /// Handlers whose question has ended.
@@ -27,25 +31,39 @@ pub(super) enum Outgoing {
     GoOn { call: CallId, again: bool },
     /// Answer a request of the server.
     Reply { request: ServerRequestId, body: ReplyBody },
-    /// Tell whoever listens.
-    Tell(ClientEvent),
 }
 
 impl Outbox {
     pub(super) fn push(&mut self, driver: Weak<Driver>, outgoing: Outgoing) {
         self.outgoing.push((driver, outgoing));
     }
+
+    /// Puts an event in its connection's lane.
+    pub(super) fn tell(&mut self, connected: &Connected, event: ClientEvent) {
+        connected.lane.put(event);
+        if !self.telling.iter().any(|(_, lane)| Arc::ptr_eq(lane, &connected.lane)) {
+            self.telling.push((connected.driver.clone(), Arc::clone(&connected.lane)));
+        }
+    }
 }
 
 impl Desk {
     pub(super) fn dispatch(&self, outbox: Outbox) {
-        for handler in outbox.aborted {
+        // A handler that ends its own question, or the connection, goes on: it would not hear how that went otherwise.
+        let own_task = tokio::task::try_id();
+        for handler in outbox.aborted.into_iter().filter(|handler| own_task != Some(handler.id())) {
             handler.abort();
         }
         for (driver, outgoing) in outbox.outgoing {
             // One that is gone needs nothing any more.
             if let Some(driver) = driver.upgrade() {
                 outgoing.deliver(&driver);
+            }
+        }
+        for (driver, lane) in outbox.telling {
+            // Of one that is gone nobody hears any more.
+            if let Some(driver) = driver.upgrade() {
+                lane.flow(|event| driver.emit(event));
             }
         }
         for question in outbox.asked {
@@ -76,7 +94,6 @@ impl Outgoing {
             Self::GoOn { call, again: false } => {
                 let _ = driver.with(|core, _| core.handle_urls_refused(call));
             }
-            Self::Tell(event) => driver.emit(event),
         }
     }
 }

@@ -10,13 +10,14 @@ use mcp_elicitation::{
 };
 use mcp_jsonrpc::RequestId;
 use mcp_proto::{CallId, ServerRequestId};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::ElicitationEvent;
 use super::handler::AnyElicitationHandler;
 use super::inbox::InboxQueue;
+use super::lane::Lane;
 use super::offer::Rung;
 use super::outbox::{Outbox, Outgoing};
 use crate::driver::Driver;
@@ -34,7 +35,8 @@ pub(super) struct State {
     pub(super) arriving: Option<Arriving>,
     /// What the desk itself has to tell.
     pub(super) notes: Vec<(ConnectionId, ClientEvent)>,
-    pub(super) clock_runs: bool,
+    /// Wakes the clock of each runtime that has one.
+    pub(super) clocks: HashMap<Id, Arc<Notify>>,
 }
 
 /// One connection at the desk.
@@ -52,6 +54,8 @@ pub(super) struct Connected {
     pub(super) timeout: Option<Duration>,
     /// Questions that nobody takes wait for a listener.
     pub(super) waits_for_listener: bool,
+    /// What its listeners are to hear.
+    pub(super) lane: Arc<Lane>,
 }
 
 /// What is known of a question beside what the machine needs.
@@ -166,7 +170,7 @@ impl State {
             inbox: InboxQueue::default(),
             arriving: None,
             notes: Vec::new(),
-            clock_runs: false,
+            clocks: HashMap::new(),
         }
     }
 
@@ -184,7 +188,7 @@ impl State {
     pub(super) fn drain(&mut self, outbox: &mut Outbox) {
         for (connection, event) in std::mem::take(&mut self.notes) {
             if let Some(connected) = self.connections.get(&connection) {
-                outbox.push(connected.driver.clone(), Outgoing::Tell(event));
+                outbox.tell(connected, event);
             }
         }
         while let Some(reply) = self.machine.poll_reply() {
@@ -234,7 +238,7 @@ impl State {
             Event::UrlCompleted { server, elicitation_id } => {
                 for connected in self.connections.values().filter(|connected| connected.server == server) {
                     let event = ElicitationEvent::UrlCompleted { elicitation_id: elicitation_id.clone() };
-                    outbox.push(connected.driver.clone(), Outgoing::Tell(ClientEvent::Elicitation(event)));
+                    outbox.tell(connected, ClientEvent::Elicitation(event));
                 }
             }
             Event::WaitEnded { waiter, completed } => {
@@ -287,7 +291,7 @@ impl State {
 
     fn tell(&self, connection: ConnectionId, event: ElicitationEvent, outbox: &mut Outbox) {
         if let Some(connected) = self.connections.get(&connection) {
-            outbox.push(connected.driver.clone(), Outgoing::Tell(ClientEvent::Elicitation(event)));
+            outbox.tell(connected, ClientEvent::Elicitation(event));
         }
     }
 }

@@ -221,7 +221,9 @@ impl Driver {
         for waker in outbox.wakers {
             waker.wake();
         }
-        for handler in outbox.withdrawn {
+        // A handler that ends the connection goes on: it would not hear how that went otherwise.
+        let own_task = tokio::task::try_id();
+        for handler in outbox.withdrawn.into_iter().filter(|handler| own_task != Some(handler.id())) {
             handler.abort();
         }
         for transmit in outbox.background {

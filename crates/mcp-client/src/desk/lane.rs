@@ -1,0 +1,157 @@
+//! What the listeners of one connection are told of its questions: one thing after another, in the order in which it happened.
+//!
+//! Things happen under the desk's lock and are told without it, by whichever thread made them happen. Two threads, or a
+//! listener that does something at the desk while it is told, could overtake each other: a question would end before it was
+//! asked, and stay on the screen. So what happened is put into the lane under the lock, and one thread at a time takes it out.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::event::ClientEvent;
+
+/// More than this do not wait while a listener holds one thread up; the rest is counted as missed.
+const MAX_WAITING: usize = 1024;
+
+#[derive(Default)]
+pub(super) struct Lane {
+    state: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    events: VecDeque<ClientEvent>,
+    missed: u64,
+    /// Somebody is taking them out.
+    flows: bool,
+}
+
+impl Lane {
+    /// Puts an event at the end. Calls nobody, so that it may be done under the desk's lock.
+    pub(super) fn put(&self, event: ClientEvent) {
+        let mut waiting = self.lock();
+        if waiting.events.len() < MAX_WAITING {
+            waiting.events.push_back(event);
+        } else {
+            waiting.missed += 1;
+        }
+    }
+
+    /// Tells everything that waits. Where another thread, or a caller of this one, is at it already, that one does.
+    pub(super) fn flow(&self, tell: impl Fn(ClientEvent)) {
+        if std::mem::replace(&mut self.lock().flows, true) {
+            return;
+        }
+        let flowing = Flowing(self);
+        loop {
+            let next = {
+                let mut waiting = self.lock();
+                let next = waiting.next();
+                if next.is_none() {
+                    // Under the lock, so that whoever puts the next one in finds nobody at it.
+                    waiting.flows = false;
+                }
+                next
+            };
+            match next {
+                Some(event) => tell(event),
+                None => return std::mem::forget(flowing),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn next(&mut self) -> Option<ClientEvent> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        let events = std::mem::take(&mut self.missed);
+        (events > 0).then_some(ClientEvent::Missed { events })
+    }
+}
+
+/// Whoever takes events out, until a panic takes them away from it.
+struct Flowing<'a>(&'a Lane);
+
+impl Drop for Flowing<'_> {
+    fn drop(&mut self) {
+        self.0.lock().flows = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    fn numbered(number: usize) -> ClientEvent {
+        ClientEvent::ResourceUpdated { uri: number.to_string() }
+    }
+
+    fn note(told: &Mutex<Vec<String>>, event: ClientEvent) {
+        told.lock().unwrap().push(match event {
+            ClientEvent::ResourceUpdated { uri } => uri,
+            ClientEvent::Missed { events } => format!("missed {events}"),
+            other => panic!("{other:?}"),
+        });
+    }
+
+    #[test]
+    fn threads_tell_in_the_order_in_which_things_happened() {
+        let (lane, told, happened) = (Lane::default(), Mutex::default(), Mutex::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        {
+                            let mut number = happened.lock().unwrap();
+                            lane.put(numbered(*number));
+                            *number += 1;
+                        }
+                        lane.flow(|event| note(&told, event));
+                    }
+                });
+            }
+        });
+        let expected: Vec<String> = (0..4000).map(|number| number.to_string()).collect();
+        assert_eq!(told.into_inner().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_a_listener_causes_is_told_after_what_was_there() {
+        let (lane, told) = (Lane::default(), Mutex::default());
+        (1..3).for_each(|number| lane.put(numbered(number)));
+        lane.flow(|event| {
+            if matches!(&event, ClientEvent::ResourceUpdated { uri } if uri == "1") {
+                lane.put(numbered(3));
+                lane.flow(|_| panic!("told out of turn"));
+            }
+            note(&told, event);
+        });
+        assert_eq!(told.into_inner().unwrap(), ["1", "2", "3"]);
+    }
+
+    #[test]
+    fn a_listener_that_stands_in_the_way_costs_no_more_than_so_many_events() {
+        let (lane, told) = (Lane::default(), Mutex::default());
+        (0..MAX_WAITING + 5).for_each(|number| lane.put(numbered(number)));
+        lane.flow(|event| note(&told, event));
+        let told = told.into_inner().unwrap();
+        assert_eq!((told.len(), told[MAX_WAITING - 1].as_str()), (MAX_WAITING + 1, "1023"));
+        assert_eq!(told[MAX_WAITING], "missed 5");
+    }
+
+    #[test]
+    fn a_panic_leaves_the_lane_to_the_next() {
+        let (lane, told) = (Lane::default(), Mutex::default());
+        (0..2).for_each(|number| lane.put(numbered(number)));
+        assert!(catch_unwind(AssertUnwindSafe(|| lane.flow(|_| panic!("on purpose")))).is_err());
+        lane.flow(|event| note(&told, event));
+        assert_eq!(told.into_inner().unwrap(), ["1"]);
+    }
+}
