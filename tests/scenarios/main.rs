@@ -9,6 +9,6 @@ mod elicitation;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
-mod http;
+pub(crate) mod http;
 #[cfg(test)]
 mod stdio;

@@ -1,6 +1,7 @@
-//! The questions of servers, from the wire to whoever answers them and back, in virtual time.
+//! The questions of servers, from the wire to whoever answers them and back; in virtual time but for `http`.
 
 mod hostile;
+mod http;
 mod inbox;
 mod limits;
 mod listening;
