@@ -136,12 +136,15 @@ pub fn elicit_url(data: &[u8]) {
 const SERVERS: [&str; 3] = ["a", "a:b", "c"];
 const IDS: [&str; 4] = ["w", "x", "y", "z"];
 
+type Machine = Elicitations<&'static str, u8>;
+
 struct Ops {
-    machine: Elicitations<&'static str, u8>,
+    machine: Machine,
     now: Instant,
     connections: Vec<ConnectionId>,
     open: Vec<QuestionId>,
     asked: HashSet<QuestionId>,
+    ended: HashMap<QuestionId, End>,
     unanswered: HashMap<QuestionId, (ConnectionId, u8)>,
     flows: Vec<FlowId>,
     waiters: HashSet<WaiterId>,
@@ -165,10 +168,12 @@ impl Ops {
                 Event::Ended { question, end, .. } => {
                     let before = self.open.len();
                     self.open.retain(|open| *open != question);
-                    assert_eq!(self.open.len() + 1, before, "ended twice");
+                    assert_eq!(self.open.len() + 1, before, "ended twice, or never asked");
+                    assert_eq!(self.ended.insert(question, end), None, "ended twice");
+                    assert_eq!(self.machine.question_state(question), None);
                     if let Some(address) = self.unanswered.remove(&question) {
                         let replies = replied.iter().filter(|reply| **reply == address).count();
-                        let silent = matches!(end, End::Withdrawn | End::ConnectionLost);
+                        let silent = matches!(end, End::Withdrawn | End::ConnectionLost | End::FlowEnded);
                         assert_eq!(replies, usize::from(!silent), "{end:?}");
                     }
                 }
@@ -193,7 +198,7 @@ impl Ops {
         let question = self.open.get(at(self.open.len())).copied();
         let flow = self.flows.get(at(self.flows.len())).copied();
         let id = IDS[usize::from(b) % IDS.len()];
-        match (op % 15, connection, question, flow) {
+        match (op % 17, connection, question, flow) {
             (0, ..) => {
                 let rules = RequestRules::new(Revision::V2025_11_25);
                 let server = SERVERS[usize::from(a) % SERVERS.len()];
@@ -210,7 +215,9 @@ impl Ops {
             (3, Some(connection), ..) => {
                 self.machine.handle_request(now, connection, b % 8, &url(id, b > 240))
             }
-            (4, Some(connection), ..) => self.machine.handle_cancelled(now, connection, &(b % 8)),
+            (4, Some(connection), ..) => {
+                self.ends_request(connection, b % 8, End::Withdrawn, Elicitations::handle_cancelled);
+            }
             (5, Some(connection), ..) => self.machine.handle_completed_id(now, connection, id),
             (6, Some(connection), ..) => {
                 let ids = [b & 3, (b >> 2) & 3, (b >> 4) & 3];
@@ -253,9 +260,37 @@ impl Ops {
                 self.now += Duration::from_secs(u64::from(a));
                 self.machine.handle_timeout(self.now);
             }
+            (15, Some(connection), ..) => {
+                self.ends_request(connection, b % 8, End::FlowEnded, Elicitations::handle_call_ended);
+            }
+            (16, Some(connection), ..) => {
+                self.ends_request(connection, b % 8, End::ConnectionLost, Elicitations::handle_request_lost);
+            }
             _ => {}
         }
         self.drain();
+    }
+
+    /// A server's request needs no answer any more: its question ends so, if it is open, and nothing is sent.
+    fn ends_request(
+        &mut self,
+        connection: ConnectionId,
+        key: u8,
+        end: End,
+        input: fn(&mut Machine, Instant, ConnectionId, &u8),
+    ) {
+        let open: Vec<QuestionId> = self
+            .unanswered
+            .iter()
+            .filter(|(_, address)| **address == (connection, key))
+            .map(|(question, _)| *question)
+            .collect();
+        assert!(open.len() <= 1, "two open questions of one request");
+        input(&mut self.machine, self.now, connection, &key);
+        self.drain();
+        for question in open {
+            assert_eq!(self.ended.get(&question), Some(&end));
+        }
     }
 }
 
@@ -277,6 +312,7 @@ pub fn elicit_ops(data: &[u8]) {
         connections: Vec::new(),
         open: Vec::new(),
         asked: HashSet::new(),
+        ended: HashMap::new(),
         unanswered: HashMap::new(),
         flows: Vec::new(),
         waiters: HashSet::new(),
@@ -293,5 +329,7 @@ pub fn elicit_ops(data: &[u8]) {
     assert!(
         ops.open.is_empty() && ops.flows.is_empty() && ops.waiters.is_empty() && ops.unanswered.is_empty()
     );
+    assert_eq!(ops.ended.len(), ops.asked.len(), "each question ends");
+    assert_eq!((ops.machine.open_questions(), ops.machine.waiters(), ops.machine.flows()), (0, 0, 0));
     assert_eq!(ops.machine.poll_timeout(), None);
 }

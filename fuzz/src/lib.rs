@@ -6,6 +6,7 @@
 //! each mistake that was ever found.
 
 pub mod elicitation;
+pub mod host;
 pub mod jsonrpc;
 pub mod session;
 pub mod sse;
@@ -22,6 +23,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("jsonrpc_decode", jsonrpc::jsonrpc_decode),
     ("jsonrpc_roundtrip", jsonrpc::jsonrpc_roundtrip),
     ("line_framing", jsonrpc::line_framing),
+    ("servers_config", host::servers_config),
     ("session_ops", session::session_ops),
     ("sse_bytes", sse::sse_bytes),
     ("sse_encode_roundtrip", sse::sse_encode_roundtrip),
