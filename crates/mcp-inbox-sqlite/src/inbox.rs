@@ -20,6 +20,18 @@ pub(crate) const FINISHED: &str = "state = 'finished', data = NULL";
 
 /// A store of open questions in a file.
 ///
+/// # Time
+///
+/// The time of a question is kept by the clock on the wall, which processes share and which outlives them; the process that asked
+/// keeps its own by a clock that only goes forward. Where the two part, the store is never the one that decides:
+///
+/// - While the machine sleeps the clock on the wall goes on. A question may be over for the store and open for its process; then no
+///   other process can answer it, and its own ends it in time.
+/// - A clock that is set forward does the same. An answer that was written down and not yet taken is lost by it, and the question
+///   ends as it would without.
+/// - A clock that is set back makes open questions live longer here than in their process, and an answer may come too late for it.
+///   What was answered, taken or ended stays so whatever the clock says.
+///
 /// One value is one process's end of it, and one asking party: answers go to the value that published. Its methods may
 /// block for as long as [`Options::busy_timeout`], and each is one transaction: it has happened whole when it returns, and
 /// not at all when it fails.
@@ -253,7 +265,7 @@ pub(crate) fn forget(transaction: &Transaction<'_>, max: usize) -> Result<(), Er
     Ok(())
 }
 
-/// Milliseconds since 1970. A clock that is set back makes questions live longer, and nothing worse.
+/// Milliseconds since 1970, as the clock on the wall says: see [`SqliteInbox`].
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

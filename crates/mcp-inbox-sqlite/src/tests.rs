@@ -112,6 +112,55 @@ fn a_question_past_its_time_is_neither_listed_nor_answered() {
     assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Ended("expired".to_owned()));
 }
 
+/// A clock that is set back by a day: for the store, everything in it is from a day later. What was answered, taken or ended
+/// stays so; only what is open lives longer.
+#[test]
+fn a_clock_that_is_set_back_revives_nothing() {
+    let folder = Folder::new("set-back");
+    let (asking, answering) = (folder.open(), folder.open());
+    for id in ["taken", "answered", "acknowledged", "failed", "expired", "open"] {
+        let mut question = entry(id);
+        let is_over = id == "expired";
+        question.expires_after = Some(if is_over { Duration::ZERO } else { Duration::from_secs(60) });
+        asking.publish(&question).unwrap();
+    }
+    answering.answer("taken", &accept("1")).unwrap();
+    assert_eq!(asking.answers().unwrap().len(), 1);
+    answering.answer("answered", &accept("2")).unwrap();
+    asking.acknowledge("acknowledged", ElicitAction::Accept).unwrap();
+    asking.fail("failed", End::Withdrawn).unwrap();
+    // It is swept when the last one is published, if not before.
+    assert_eq!(answering.sweep().unwrap(), 0);
+
+    let day = 24 * 3600 * 1000_i64;
+    let moved = "UPDATE questions SET published_ms = published_ms + ?1, expires_ms = expires_ms + ?1, ended_ms = ended_ms + ?1";
+    assert_eq!(asking.connection.lock().unwrap().execute(moved, [day]).unwrap(), 6);
+    let reopened = folder.open();
+    for inbox in [&asking, &answering, &reopened] {
+        assert_eq!(inbox.sweep().unwrap(), 0);
+        let open: Vec<String> =
+            inbox.open_questions().unwrap().iter().map(|open| open.entry().id.clone()).collect();
+        assert_eq!(open, ["open"]);
+        for (id, expected) in [
+            ("taken", Given::AlreadyAnswered),
+            ("answered", Given::AlreadyAnswered),
+            ("acknowledged", Given::Ended("accept".to_owned())),
+            ("failed", Given::Ended("withdrawn".to_owned())),
+            ("expired", Given::Ended("expired".to_owned())),
+        ] {
+            // Nor does another time, or a refusal of what is no answer, open anything.
+            inbox.set_expiry(id, None).unwrap();
+            if id != "taken" {
+                inbox.refuse(id, "why").unwrap();
+            }
+            assert_eq!(inbox.answer(id, &accept("9")).unwrap(), expected, "{id}");
+        }
+    }
+    let answers = asking.answers().unwrap();
+    assert_eq!((answers.len(), answers[0].id.as_str(), &answers[0].answer), (1, "answered", &accept("2")));
+    assert!(asking.answers().unwrap().is_empty(), "given already");
+}
+
 #[test]
 fn every_limit_is_told_with_its_number() {
     let folder = Folder::new("limits");
