@@ -193,6 +193,18 @@ mod tests {
     }
 
     #[test]
+    fn data_as_long_as_they_may_be_are_read() {
+        let text = data(&[entry("a")]);
+        let mut rules = RequestRules::new(Revision::V2025_11_25);
+        rules.limits.max_batch = 2;
+        rules.limits.max_params_bytes = text.len();
+        let padded = |bytes: usize| format!("{text}{}", " ".repeat(bytes - text.len()));
+        assert!(UrlBatch::parse(&padded(2 * text.len()), &rules).is_ok());
+        let error = UrlBatch::parse(&padded(2 * text.len() + 1), &rules).unwrap_err();
+        assert_eq!(error.violations()[0].rule, Rule::Limit);
+    }
+
+    #[test]
     fn only_the_revision_with_the_error_and_a_client_with_url_mode_read_a_batch() {
         let data = data(&[entry("a")]);
         for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {

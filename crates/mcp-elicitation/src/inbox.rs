@@ -329,6 +329,16 @@ mod tests {
     }
 
     #[test]
+    fn an_open_entry_can_get_another_time() {
+        let inbox = MemoryInbox::new();
+        inbox.publish(&entry("a")).unwrap();
+        let time = Some(Duration::from_secs(7));
+        inbox.set_expiry("a", time).unwrap();
+        inbox.set_expiry("unknown", None).unwrap();
+        assert_eq!(inbox.open()[0].expires_after, time);
+    }
+
+    #[test]
     fn an_error_shows_its_message_and_keeps_its_cause() {
         let error = InboxError::new("the disk is full").caused_by("ENOSPC");
         assert_eq!(error.to_string(), "the disk is full");

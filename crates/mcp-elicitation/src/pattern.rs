@@ -128,12 +128,12 @@ fn translate(source: &str) -> Option<String> {
                     return None;
                 }
             }
-            ']' if in_class => {
+            ']' => {
                 in_class = false;
                 out.push(']');
             }
-            // Nested classes and set operations exist only in the other syntax.
-            '[' | '&' | '~' if in_class => {
+            // Nested classes and set operations exist only in the other syntax. Outside of a class it makes no difference.
+            '[' | '&' | '~' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -145,7 +145,8 @@ fn translate(source: &str) -> Option<String> {
                     // Groups with names or without; flags and look-around differ or do not exist.
                     match chars.next()? {
                         ':' => out.push_str("?:"),
-                        '<' if !matches!(chars.peek(), Some('=' | '!')) => out.push_str("?<"),
+                        // Look-behind, which begins like a name, the other syntax refuses itself.
+                        '<' => out.push_str("?<"),
                         _ => return None,
                     }
                 }
@@ -193,6 +194,11 @@ mod tests {
             ("^\\u0041$", "A", true),
             (r"^[\b]$", "\u{8}", true),
             (r"^\0$", "\0", true),
+            (r"^\é$", "é", true),
+            (r"^a\.b$", "axb", false),
+            ("^[.]$", "a", false),
+            ("^[(?a]$", "?", true),
+            ("^a]&~$", "a]&~", true),
             ("^(?<year>[0-9]{4})-(?:[0-9]{2})$", "2025-11", true),
             (r"^[\w.+-]+@[\w-]+\.[\w.-]+$", "a.b+c@d-e.fg", true),
         ];
@@ -217,6 +223,7 @@ mod tests {
             r"\z",
             r"\ca",
             r"\pL",
+            r"\01",
             "[]",
             "[^]",
             "[+--]",

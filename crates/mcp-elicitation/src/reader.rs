@@ -71,14 +71,11 @@ impl<'r> Reader<'r> {
             self.violate(path, Rule::Json, "a string with half of a surrogate pair");
             return None;
         };
-        // Bytes first: counting is only needed where the cheap bound does not decide.
-        if string.len() > max_chars {
-            let chars = string.chars().count();
-            if chars > max_chars {
-                let message = format!("text of {chars} characters exceeds the limit of {max_chars}");
-                self.violate(path, Rule::Limit, message);
-                return None;
-            }
+        let chars = string.chars().count();
+        if chars > max_chars {
+            let message = format!("text of {chars} characters exceeds the limit of {max_chars}");
+            self.violate(path, Rule::Limit, message);
+            return None;
         }
         Some(string)
     }

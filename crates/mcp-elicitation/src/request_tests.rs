@@ -275,6 +275,21 @@ fn answers_are_read_from_json() {
 }
 
 #[test]
+fn debug_shows_what_is_asked() {
+    let parse = |params: &str| ElicitRequest::parse(params, Revision::V2025_11_25).unwrap();
+    for (params, expected) in [
+        (form(json!({})), "FormRequest { message: \"m\", fields: 0, .. }"),
+        (
+            url(json!({"url": "https://example.com/secret"})),
+            "UrlRequest { message: \"m\", url: SafeUrl(https://example.com), .. }",
+        ),
+    ] {
+        let shown = format!("{:?}", parse(&params));
+        assert!(shown.contains(expected), "{shown}");
+    }
+}
+
+#[test]
 fn no_secret_shows_in_debug_or_in_errors() {
     let content = json!({"password": "hunter2"}).as_object().unwrap().clone();
     let answer = ElicitResult::accept(content.clone());

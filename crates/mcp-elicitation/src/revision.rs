@@ -94,6 +94,8 @@ mod tests {
         for text in ["9999-99-99", "2025-11-26", "2025-03-26", "2024-11-05", "", "banana", " 2025-11-25"] {
             assert!(text.parse::<Revision>().is_err(), "{text:?}");
         }
+        let error = "2024-11-05".parse::<Revision>().unwrap_err().to_string();
+        assert!(Revision::ALL.iter().all(|revision| error.contains(revision.as_str())), "{error}");
     }
 
     #[test]

@@ -120,6 +120,14 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_safe_is_not_copied() {
+        let text = "two\nlines\tand tab".to_owned();
+        let at = text.as_ptr();
+        let safe = sanitized(text);
+        assert_eq!(safe.as_ptr(), at);
+    }
+
+    #[test]
     fn carriage_returns_of_line_ends_do_not_show() {
         assert_eq!(sanitized("a\r\nb\rc".to_owned()), "a\nb\\u{d}c");
     }

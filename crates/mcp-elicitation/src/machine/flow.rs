@@ -238,7 +238,6 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         if let Some(item) = flow.items.get(flow.next) {
             let elicitation_id = item.elicitation_id.as_str();
             return Some(match urls.state(elicitation_id) {
-                _ if item.consented => Step::Pass(flow.next),
                 Some(UrlState::Finished(None)) => Step::Pass(flow.next),
                 Some(UrlState::Finished(Some(end))) => Step::End(outcome_of(end)),
                 Some(UrlState::Accepted)

@@ -41,6 +41,23 @@ fn all_violations_of_an_answer_are_listed_with_pointers() {
 }
 
 #[test]
+fn a_value_of_the_wrong_type_is_told_what_it_must_be() {
+    for (schema, expected) in [
+        (json!({"type": "string"}), "must be a string"),
+        (json!({"type": "string", "enum": ["a"]}), "must be a string"),
+        (json!({"type": "integer"}), "must be an integer"),
+        (json!({"type": "number"}), "must be a number"),
+        (json!({"type": "boolean"}), "must be a boolean"),
+        (json!({"type": "array", "items": {"type": "string", "enum": ["a"]}}), "must be a list of strings"),
+    ] {
+        let form = one(&schema);
+        let content = json!({"p": {}}).as_object().unwrap().clone();
+        let error = form.check(ElicitResult::accept(content)).unwrap_err();
+        assert_eq!(error.violations()[0].message, expected, "{schema}");
+    }
+}
+
+#[test]
 fn single_values_against_single_fields() {
     let email = json!({"type": "string", "format": "email"});
     let cases = [
@@ -60,7 +77,9 @@ fn single_values_against_single_fields() {
         (json!({"type": "string", "format": "uri"}), json!("https://a.example/"), vec![]),
         (json!({"type": "string", "format": "uri"}), json!("/relative"), vec![Rule::Format]),
         (json!({"type": "string", "format": "date"}), json!("2024-02-30"), vec![Rule::Format]),
+        (json!({"type": "string", "format": "date"}), json!("2024-02-29"), vec![]),
         (json!({"type": "string", "format": "date-time"}), json!("2024-02-29T10:00:00"), vec![Rule::Format]),
+        (json!({"type": "string", "format": "date-time"}), json!("2024-02-29T10:00:00Z"), vec![]),
         (json!({"type": "number", "minimum": 0.5, "maximum": 1.5}), json!(0.5), vec![]),
         (json!({"type": "number", "minimum": 0.5, "maximum": 1.5}), json!(0.49), vec![Rule::Minimum]),
         (json!({"type": "number", "minimum": 0.5, "maximum": 1.5}), json!(1.51), vec![Rule::Maximum]),
@@ -108,6 +127,16 @@ fn single_values_against_single_fields() {
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 1}),
             json!(["a", "b"]),
             vec![Rule::MaxItems],
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 1}),
+            json!(["b"]),
+            vec![],
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "uniqueItems": true}),
+            json!(["a", "b"]),
+            vec![],
         ),
         (
             json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),

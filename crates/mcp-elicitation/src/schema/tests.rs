@@ -97,6 +97,93 @@ fn every_kind_of_field_is_read() {
     }
 }
 
+/// What a front end is told of a field, in a few words: its limits, its default.
+fn told(property: &Value) -> String {
+    let form = one(property);
+    let number = |bound: Option<&serde_json::Number>| bound.map(ToString::to_string);
+    match form.schema().fields()[0].kind() {
+        FieldKind::String(field) => {
+            format!("{:?} {:?} {:?}", field.min_length(), field.max_length(), field.default_value())
+        }
+        FieldKind::Number(field) => {
+            let inclusive = [number(field.minimum()), number(field.maximum())];
+            let exclusive = [number(field.exclusive_minimum()), number(field.exclusive_maximum())];
+            format!("{inclusive:?} {exclusive:?} {:?}", number(field.default_value()))
+        }
+        FieldKind::Boolean(field) => format!("{:?}", field.default_value()),
+        FieldKind::Select(field) => format!("{:?}", field.default_value()),
+        FieldKind::MultiSelect(field) => {
+            let (min, max) = (field.min_items(), field.max_items());
+            format!("{min:?} {max:?} {} {:?}", field.unique_items(), field.default_value())
+        }
+    }
+    .replace("Some(", "")
+    .replace([')', '"'], "")
+}
+
+#[test]
+fn a_front_end_is_told_every_limit_and_default_and_none_that_is_not_there() {
+    for (property, expected) in [
+        (json!({"type": "string", "minLength": 2, "maxLength": 5, "default": "abc"}), "2 5 abc"),
+        (json!({"type": "string"}), "None None None"),
+        (json!({"type": "number", "minimum": 2, "maximum": 9, "default": 3}), "[2, 9] [None, None] 3"),
+        (json!({"type": "number", "exclusiveMinimum": 2, "exclusiveMaximum": 9}), "[None, None] [2, 9] None"),
+        (json!({"type": "boolean", "default": true}), "true"),
+        (json!({"type": "boolean"}), "None"),
+        (json!({"type": "string", "enum": ["a", "b"], "default": "b"}), "b"),
+        (json!({"type": "string", "enum": ["a", "b"]}), "None"),
+        (
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 2, "maxItems": 5,
+                "uniqueItems": true, "default": ["a", "b"]}),
+            "2 5 true [a, b]",
+        ),
+        (json!({"type": "array", "items": {"type": "string", "enum": ["a"]}}), "None None false None"),
+    ] {
+        assert_eq!(told(&property), expected, "{property}");
+    }
+}
+
+/// What is outside of the subset is named as what it is.
+#[test]
+fn a_field_outside_of_the_subset_is_told_why() {
+    let (new, old) = (Revision::V2025_11_25, Revision::V2025_06_18);
+    let list = json!({"type": "array", "items": {"type": "string", "enum": ["a"]}});
+    for (property, revision, expected) in [
+        (list, old, "arrays are not in the schema subset of 2025-06-18"),
+        (json!({"type": "object"}), new, "nested objects are not allowed, forms are flat"),
+        (json!({"type": "null"}), new, "the null type is outside the flat schema subset of elicitation"),
+        (json!({"type": "file"}), new, "unknown type"),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            new,
+            "items must list options, free arrays are not allowed",
+        ),
+        (
+            json!({"type": "array", "items": {"enum": ["a"], "anyOf": []}}),
+            new,
+            "only one of `enum`, `anyOf` and `oneOf`",
+        ),
+    ] {
+        let schema = json!({"type": "object", "properties": {"p": property}});
+        let error = parse_schema(&schema, revision).unwrap_err();
+        assert_eq!(error.violations()[0].message, expected, "{property}");
+    }
+}
+
+#[test]
+fn as_many_names_may_be_required_as_there_may_be_properties() {
+    let mut two = RequestRules::new(Revision::V2025_11_25);
+    two.limits.max_properties = 2;
+    for (required, fits) in [(r#"["a", "b"]"#, true), (r#"["a", "b", "a"]"#, false), (r#"["a"]"#, true)] {
+        let params = format!(
+            r#"{{"message": "m", "requestedSchema": {{"type": "object", "required": {required}, "properties": {{"a": {{"type": "boolean"}}, "b": {{"type": "boolean"}}}}}}}}"#
+        );
+        let violations = ElicitRequest::parse_with(&params, &two).err();
+        let found = violations.as_ref().map(|error| rules(error.violations()));
+        assert_eq!(found, (!fits).then(|| vec![("/requestedSchema/required", Rule::Limit)]), "{required}");
+    }
+}
+
 // protocol:5.2
 #[test]
 fn schemas_outside_of_the_flat_subset_are_refused_with_a_pointer() {

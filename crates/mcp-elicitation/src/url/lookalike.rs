@@ -92,7 +92,7 @@ fn is_one_slip(a: &[char], b: &[char]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::resembles;
+    use super::{is_one_slip, registered, resembles};
 
     #[test]
     fn hosts_that_pose_as_the_server_are_told() {
@@ -159,6 +159,38 @@ mod tests {
             }
         }
         assert!(!resembles("bzgzb.com", "bzgzb.com", "bogob.com"));
+    }
+
+    #[test]
+    fn what_nobody_can_register_counts_as_its_last_two_labels() {
+        for (host, expected) in [
+            ("mcp.example.com", "example.com"),
+            ("localhost", "localhost"),
+            ("com", "com"),
+            ("pvt.k12.ma.us", "ma.us"),
+        ] {
+            assert_eq!(registered(host), expected);
+        }
+    }
+
+    #[test]
+    fn one_slip_is_one_character_or_two_neighbours() {
+        for (a, b, expected) in [
+            ("banana", "banana", true),
+            ("banana", "bananas", true),
+            ("banana", "banna", true),
+            ("banana", "bandna", true),
+            ("banana", "bnaana", true),
+            ("banana", "bananana", false),
+            ("xaby", "xcay", false),
+            ("xaby", "xbcy", false),
+            ("banana", "orange", false),
+            ("", "ab", false),
+        ] {
+            let chars = |name: &str| name.chars().collect::<Vec<char>>();
+            assert_eq!(is_one_slip(&chars(a), &chars(b)), expected, "{a} {b}");
+            assert_eq!(is_one_slip(&chars(b), &chars(a)), expected, "{b} {a}");
+        }
     }
 
     #[test]

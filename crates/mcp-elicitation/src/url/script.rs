@@ -99,9 +99,15 @@ mod tests {
 
     #[test]
     fn alphabets_that_do_not_belong_together_are_mixed() {
-        for label in
-            ["\u{430}pple", "p\u{3b1}ypal", "\u{567}x", "\u{5d0}a", "\u{30ab}\u{ac00}", "g\u{43e}\u{43e}gle"]
-        {
+        for label in [
+            "\u{430}pple",
+            "p\u{3b1}ypal",
+            "\u{567}x",
+            "\u{5d0}a",
+            "\u{30ab}\u{ac00}",
+            "\u{430}\u{5d0}",
+            "g\u{43e}\u{43e}gle",
+        ] {
             assert!(is_mixed(label), "{label}");
         }
         for label in [
@@ -114,6 +120,7 @@ mod tests {
             "",
             "\u{1f10}\u{3b1}",
             "\u{3105}\u{4e2d}",
+            "a\u{1f600}",
         ] {
             assert!(!is_mixed(label), "{label}");
         }

@@ -385,6 +385,50 @@ fn when_the_asking_call_gives_up_the_other_asks() {
     rig.assert_idle();
 }
 
+/// The question that was asked once more is still on the screen when the first consent is completed, and a person who says no to it
+/// does not want the call.
+#[test]
+fn a_decline_ends_the_call_that_asked_even_where_the_elicitation_is_complete() {
+    let mut rig = rig();
+    let srv = rig.connect("srv");
+    let question = rig.ask_url(srv, ONE, "a");
+    rig.accept(question);
+    rig.events();
+    rig.start(srv, &["a", "b"]).unwrap();
+    let again = rig.asked();
+    rig.complete(srv, "a");
+    assert_eq!(rig.events()[0], "completed srv a");
+    rig.decline(again);
+    assert_eq!(rig.events(), ["ended srv Answered(Decline)", "ended srv FlowEnded", "flow Declined"]);
+}
+
+#[test]
+fn ids_of_a_call_that_is_over_are_remembered_only_where_somebody_was_asked_or_another_call_needs_them() {
+    let mut rig = rig();
+    let (srv, other) = (rig.connect("srv"), rig.connect("other"));
+    rig.start(srv, &["a", "shared"]).unwrap();
+    rig.start(other, &["c"]).unwrap();
+    let flow = rig.start(srv, &["b", "c", "shared"]).unwrap();
+    assert_eq!(rig.machine.remembered_urls(&"srv"), 4);
+    rig.machine.abandon_flow(rig.now, flow).unwrap();
+    assert_eq!(rig.machine.remembered_urls(&"srv"), 3, "c was never asked here");
+}
+
+#[test]
+fn consent_to_one_id_is_no_consent_to_another() {
+    let mut rig = rig();
+    let srv = rig.connect("srv");
+    let question = rig.ask_url(srv, ONE, "a");
+    rig.accept(question);
+    rig.events();
+    rig.start(srv, &["b"]).unwrap();
+    let other = rig.asked();
+    rig.accept(other);
+    assert_eq!(rig.events(), ["ended srv Answered(Accept)", "flow waits"]);
+    rig.start(srv, &["a"]).unwrap();
+    rig.asked();
+}
+
 #[test]
 fn a_request_of_the_server_for_the_same_id_counts_for_the_call() {
     let mut rig = rig();

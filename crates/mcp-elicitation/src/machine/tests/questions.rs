@@ -173,6 +173,34 @@ fn capacities_are_brought_into_range() {
     assert_eq!(default.question_timeout, Duration::from_secs(180));
     assert_eq!(default.completion_timeout, Duration::from_secs(180));
     assert_eq!(default.max_remembered_urls, 1_000);
+    let (soon, later) = (Duration::from_secs(1), Duration::from_secs(2));
+    let own = default.clone().max_concurrent(5).question_timeout(soon).completion_timeout(later);
+    let mut expected = default.max_concurrent(5);
+    (expected.question_timeout, expected.completion_timeout) = (soon, later);
+    assert_eq!(own, expected);
+}
+
+/// The call of the question is over, or its session is: the question ends at once, its place is free, and nothing is sent.
+#[test]
+fn a_question_that_nobody_needs_any_more_ends_without_reply() {
+    type End = fn(&mut Rig, crate::ConnectionId, &Key);
+    let ends: [(End, &str); 2] = [
+        (|rig, at, key| rig.machine.handle_call_ended(rig.now, at, key), "ended srv FlowEnded"),
+        (|rig, at, key| rig.machine.handle_request_lost(rig.now, at, key), "ended srv ConnectionLost"),
+    ];
+    for (end, expected) in ends {
+        let mut rig = rig();
+        let (connection, second) = (rig.connect("srv"), rig.connect("srv"));
+        rig.ask(connection, ONE);
+        rig.ask(second, ONE);
+        end(&mut rig, connection, &Key::Number(2));
+        assert_eq!(rig.machine.open_questions(), 2, "another request");
+        end(&mut rig, connection, &ONE);
+        end(&mut rig, connection, &ONE);
+        assert_eq!((rig.events(), rig.replies()), (vec![expected.to_owned()], vec![]));
+        assert_eq!(rig.machine.open_questions_of(&"srv"), 1, "the same key of another connection");
+        rig.ask(connection, ONE);
+    }
 }
 
 // seed:B16 seed:S-37 seed:S-26 seed:E22
@@ -200,8 +228,9 @@ fn timeouts_of_any_length_work() {
     let question = rig.ask(connection, ONE);
     rig.pass(Duration::from_secs(30 * 86_400 - 1));
     assert_eq!(rig.machine.open_questions(), 1);
+    assert_eq!(rig.machine.question_deadline(question), Some(rig.now + Duration::from_secs(1)));
     rig.machine.set_timeout(rig.now, question, Duration::MAX).unwrap();
-    assert_eq!(rig.machine.poll_timeout(), None);
+    assert_eq!((rig.machine.poll_timeout(), rig.machine.question_deadline(question)), (None, None));
     rig.pass(Duration::from_secs(1_000_000_000));
     assert_eq!(rig.machine.open_questions(), 1);
     rig.machine.set_timeout(rig.now, question, Duration::ZERO).unwrap();

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{ElicitationLimits, Key, ONE, Rig, url, url_at};
 use crate::{ElicitResult, Misuse, RequestRules, Revision, Wait};
 
@@ -30,6 +32,28 @@ fn consent_then_completion_is_reported_once_and_in_order() {
     assert_eq!(rig.events(), ["ended srv Answered(Accept)", "completed srv e1", "wait true", "wait true"]);
     assert_eq!(wait(&mut rig, "srv", "e1"), Wait::Done(true));
     rig.assert_idle();
+}
+
+#[test]
+fn a_completion_ends_the_waits_for_its_own_id_at_its_own_server() {
+    let mut rig = rig();
+    let (a, b) = (rig.connect("a"), rig.connect("b"));
+    for (connection, key, id) in [(a, ONE, "e1"), (a, Key::Number(2), "e2"), (b, ONE, "e1")] {
+        let question = rig.ask_url(connection, key, id);
+        rig.accept(question);
+        rig.events();
+    }
+    let Wait::Waiting(meant) = wait(&mut rig, "a", "e1") else { panic!("a wait") };
+    for (server, id) in [("a", "e2"), ("b", "e1")] {
+        let Wait::Waiting(_) = wait(&mut rig, server, id) else { panic!("a wait") };
+    }
+    rig.complete(a, "e1");
+    let ended = std::iter::from_fn(|| rig.machine.poll_event()).filter_map(|event| match event {
+        crate::Event::WaitEnded { waiter, completed } => Some((waiter, completed)),
+        _ => None,
+    });
+    assert_eq!(ended.collect::<Vec<_>>(), [(meant, true)]);
+    assert_eq!(rig.machine.waiters(), 2);
 }
 
 // seed:B8 seed:S-47 seed:S-50
@@ -71,6 +95,28 @@ fn a_completion_before_consent_is_dropped_by_decline_and_every_other_end() {
         assert_eq!(wait(&mut rig, "srv", "e1"), Wait::Done(false));
         rig.replies();
         rig.assert_idle();
+    }
+}
+
+#[test]
+fn a_notice_counts_up_to_the_length_that_params_may_have() {
+    let notice = json!({"elicitationId": "e1"}).to_string();
+    let mut rules = RequestRules::new(Revision::V2025_11_25);
+    rules.limits.max_params_bytes = notice.len() + 100;
+    for (more, counts) in [(101, false), (100, true)] {
+        let mut rig = rig();
+        let srv = rig.machine.open_connection("srv", rules.clone());
+        rig.machine.handle_parsed(
+            rig.now,
+            srv,
+            ONE,
+            crate::ElicitRequest::parse(&url("e1"), Revision::V2025_11_25).unwrap(),
+        );
+        let question = rig.asked();
+        rig.accept(question);
+        rig.events();
+        rig.machine.handle_complete(rig.now, srv, &format!("{notice}{}", " ".repeat(more)));
+        assert_eq!(rig.events().len(), usize::from(counts), "{more}");
     }
 }
 
@@ -266,6 +312,23 @@ fn the_history_is_full_at_its_limit_and_forgets_nothing() {
     let srv = rig.connect("srv");
     rig.events();
     rig.ask_url(srv, ONE, "d");
+}
+
+#[test]
+fn a_wait_that_is_given_up_gives_its_place_back() {
+    let mut limits = ElicitationLimits::default();
+    limits.max_waiters = 1;
+    let mut rig = Rig::new(limits);
+    let srv = rig.connect("srv");
+    let question = rig.ask_url(srv, ONE, "e1");
+    rig.accept(question);
+    rig.events();
+    for _ in 0..2 {
+        let Wait::Waiting(waiter) = wait(&mut rig, "srv", "e1") else { panic!("a wait") };
+        rig.machine.stop_waiting(waiter);
+        rig.machine.stop_waiting(waiter);
+    }
+    assert_eq!((rig.machine.waiters(), rig.events().len()), (0, 0));
 }
 
 #[test]
