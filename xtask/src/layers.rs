@@ -70,6 +70,7 @@ const RULES: &[Rule] = &[
         others: Some(&[
             "bytes",
             "h2",
+            "hmac-sha256",
             "http",
             "http-body-util",
             "hyper",
@@ -81,7 +82,6 @@ const RULES: &[Rule] = &[
             "rustls",
             "rustls-platform-verifier",
             "serde_json",
-            "sha2",
             "tokio",
             "tokio-rustls",
             "tracing",
@@ -111,11 +111,11 @@ const RULES: &[Rule] = &[
         others: Some(&[
             "base64",
             "bytes",
+            "hmac-sha256",
             "jsonschema",
             "saphyr-parser",
             "serde",
             "serde_json",
-            "sha2",
             "tokio",
             "tracing",
         ]),

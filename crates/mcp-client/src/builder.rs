@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 use mcp_elicitation::{RequestLimits, UrlPolicy};
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{
-    CacheConfig, Config, Connection, ElicitationSupport, Mode, RetryConfig, Verdict, VerdictReason, Wire,
+    CacheConfig, Config, Connection, ElicitationSupport, Mode, RetryConfig, Verdict, VerdictReason,
 };
+#[cfg(feature = "http")]
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::{LineConnection, StdioServer};
 
 use crate::client::Client;
 use crate::defaults::Defaults;
 use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
-use crate::driver::{ChannelLink, Driver, EventFn, HttpLink, Link, Listeners, Receiver, Sender, now};
+use crate::driver::{ChannelLink, Driver, EventFn, Link, Listeners, Receiver, Sender, now};
 use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -281,6 +282,7 @@ impl ClientBuilder {
             Endpoint::Line(connection) => {
                 self.line_client(connection, BYTE_STREAM.to_owned(), seat).0.finish_connecting(begun).await
             }
+            #[cfg(feature = "http")]
             Endpoint::Http(server) => self.connect_http(begun, &server, seat).await,
         };
         connected.map_err(Error::without_effect)
@@ -326,12 +328,16 @@ impl ClientBuilder {
         (client, driver)
     }
 
+    #[cfg(feature = "http")]
     async fn connect_http(
         mut self,
         begun: Instant,
         server: &HttpServer,
         seat: Seat,
     ) -> Result<Client, Error> {
+        use crate::driver::HttpLink;
+        use mcp_proto::Wire;
+
         let connection = server.connect();
         if self.config.elicitation_urls.server_host().is_none() {
             self.config.elicitation_urls = self.config.elicitation_urls.server(&server.describe());
@@ -378,6 +384,7 @@ impl ClientBuilder {
     fn seat(&self, endpoint: &Endpoint) -> Seat {
         let (desk, server) = self.shared_desk.clone().unwrap_or_else(|| {
             let name = match endpoint {
+                #[cfg(feature = "http")]
                 Endpoint::Http(server) => server.describe(),
                 Endpoint::Line(_) => BYTE_STREAM.to_owned(),
                 Endpoint::Stdio(server) => server.describe(),

@@ -1,5 +1,6 @@
 //! Where a server is.
 
+#[cfg(feature = "http")]
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::{LineConnection, StdioServer};
 
@@ -8,6 +9,7 @@ use mcp_transport::stdio::{LineConnection, StdioServer};
 #[non_exhaustive]
 pub enum Endpoint {
     /// A server over Streamable HTTP.
+    #[cfg(feature = "http")]
     Http(HttpServer),
     /// A connection that stands already: any byte stream with one message a line.
     Line(LineConnection),
@@ -15,6 +17,7 @@ pub enum Endpoint {
     Stdio(StdioServer),
 }
 
+#[cfg(feature = "http")]
 impl From<HttpServer> for Endpoint {
     fn from(server: HttpServer) -> Self {
         Self::Http(server)

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use hmac_sha256::Hash as Sha256;
 use mcp_model::Tool;
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 
 use crate::canonical;
 
@@ -76,7 +76,7 @@ pub fn tool_fingerprint(tool: &Tool) -> ToolFingerprint {
         canonical::write(&mut out, value);
     }
     out.push(b'}');
-    ToolFingerprint(Sha256::digest(&out).into())
+    ToolFingerprint(Sha256::hash(&out))
 }
 
 impl ToolFingerprint {
@@ -141,7 +141,7 @@ mod tests {
 
     /// The SHA-256 of this text.
     fn of_text(text: &str) -> ToolFingerprint {
-        ToolFingerprint(Sha256::digest(text).into())
+        ToolFingerprint(Sha256::hash(text.as_ref()))
     }
 
     fn tool() -> Value {

@@ -52,6 +52,7 @@ pub use mcp_proto::{
     Mode, RetryConfig, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate, Verdict,
     VerdictReason,
 };
+#[cfg(feature = "http")]
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit};

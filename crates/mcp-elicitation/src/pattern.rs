@@ -6,13 +6,16 @@
 
 use std::{fmt, sync::OnceLock};
 
+#[cfg(feature = "patterns")]
 use regex::{Regex, RegexBuilder};
 
 /// White space and line ends of ECMA-262, as the inside of a class.
+#[cfg(feature = "patterns")]
 const SPACE: &str =
     r"\t\n\x0B\x0C\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}\u{FEFF}";
 
 /// Nested groups of an expression; deeper ones are not checked.
+#[cfg(feature = "patterns")]
 const MAX_NESTING: u32 = 64;
 
 /// A pattern and, where it can be matched in linear time, its program.
@@ -46,19 +49,39 @@ impl Pattern {
     }
 
     fn program(&self) -> Option<&Regex> {
-        let compile = || {
-            if self.max_program_bytes == 0 {
-                return None;
-            }
-            RegexBuilder::new(&translate(&self.source)?)
-                .size_limit(self.max_program_bytes)
-                .dfa_size_limit(self.max_program_bytes)
-                .nest_limit(MAX_NESTING)
-                .build()
-                .ok()
+        let compile = || match self.max_program_bytes {
+            0 => None,
+            limit => compile(&self.source, limit),
         };
         self.program.get_or_init(compile).as_ref()
     }
+}
+
+#[cfg(feature = "patterns")]
+fn compile(source: &str, max_program_bytes: usize) -> Option<Regex> {
+    RegexBuilder::new(&translate(source)?)
+        .size_limit(max_program_bytes)
+        .dfa_size_limit(max_program_bytes)
+        .nest_limit(MAX_NESTING)
+        .build()
+        .ok()
+}
+
+/// A program that does not exist, as nothing can make one here.
+#[cfg(not(feature = "patterns"))]
+#[derive(Clone)]
+enum Regex {}
+
+#[cfg(not(feature = "patterns"))]
+impl Regex {
+    fn is_match(&self, _: &str) -> bool {
+        match *self {}
+    }
+}
+
+#[cfg(not(feature = "patterns"))]
+const fn compile(_: &str, _: usize) -> Option<Regex> {
+    None
 }
 
 impl fmt::Debug for Pattern {
@@ -68,6 +91,7 @@ impl fmt::Debug for Pattern {
 }
 
 /// Rewrites an ECMA-262 expression; `None` for syntax that has no equal.
+#[cfg(feature = "patterns")]
 fn translate(source: &str) -> Option<String> {
     let mut out = String::with_capacity(source.len() + 16);
     let mut chars = source.chars().peekable();

@@ -11,12 +11,12 @@ use std::task::Poll;
 use bytes::Bytes;
 use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{Origin, Transmit, TransmitKind};
-use mcp_transport::http::{SseReceiver, SseSender};
 use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
 use mcp_transport::{Received, Taker};
 use tokio::task::AbortHandle;
 
 use super::background::Background;
+use super::http::{SseReceiver, SseSender};
 use super::{Driver, OpenCall};
 use crate::error::Error;
 
@@ -32,6 +32,7 @@ pub(crate) struct ChannelLink {
 #[derive(Clone, Debug)]
 pub(crate) enum Sender {
     Line(LineSender),
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     Sse(SseSender),
 }
 
@@ -39,6 +40,7 @@ pub(crate) enum Sender {
 #[derive(Debug)]
 pub(crate) enum Receiver {
     Line(Box<LineReceiver>),
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     Sse(Box<SseReceiver>),
 }
 

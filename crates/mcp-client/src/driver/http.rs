@@ -8,6 +8,7 @@ use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpConnection, Post, RequestHead};
+pub(super) use mcp_transport::http::{SseReceiver, SseSender};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
 

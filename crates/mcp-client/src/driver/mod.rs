@@ -9,7 +9,12 @@
 
 mod background;
 mod channel;
+#[cfg(feature = "http")]
 mod http;
+#[cfg(not(feature = "http"))]
+#[path = "no_http.rs"]
+mod http;
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
 mod open_call;
 mod questions;
 mod slot;
@@ -57,6 +62,7 @@ pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 /// How messages travel.
 #[derive(Debug)]
 pub(crate) enum Link {
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     Http(HttpLink),
     Channel(ChannelLink),
 }
@@ -253,6 +259,7 @@ impl Driver {
     }
 
     /// Waits until the server has lost the session and a new one is open.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     async fn renewed(&self) {
         self.renewals.notified().await;
     }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+#[cfg(feature = "http")]
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::StdioServer;
 
@@ -69,6 +70,7 @@ impl From<StdioServer> for Connector {
     }
 }
 
+#[cfg(feature = "http")]
 impl From<HttpServer> for Connector {
     fn from(server: HttpServer) -> Self {
         Self::new(move || std::future::ready(Ok(server.clone())))

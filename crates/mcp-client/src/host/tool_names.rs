@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hmac_sha256::Hash as Sha256;
 use mcp_model::Tool;
-use sha2::{Digest, Sha256};
 
 use super::event::Generation;
 use super::lists::ServerList;

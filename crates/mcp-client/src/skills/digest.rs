@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use sha2::{Digest as _, Sha256};
+use hmac_sha256::Hash as Sha256;
 
 /// SHA-256 of a file's raw bytes.
 ///
@@ -14,7 +14,7 @@ pub struct SkillDigest([u8; 32]);
 impl SkillDigest {
     /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self(Sha256::hash(bytes))
     }
 
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {

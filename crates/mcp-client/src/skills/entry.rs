@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use hmac_sha256::Hash as Sha256;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use super::SkillLimits;
 use super::digest::SkillDigest;
@@ -138,7 +138,7 @@ impl Skill {
             hasher.update(uri.as_bytes());
             hasher.update(digest.as_bytes());
         }
-        Some(SkillDigest::from_bytes(hasher.finalize().into()))
+        Some(SkillDigest::from_bytes(hasher.finalize()))
     }
 }
 

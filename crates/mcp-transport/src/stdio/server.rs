@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use sha2::{Digest, Sha256};
+use hmac_sha256::Hash as Sha256;
 
 use super::{CloseWaits, LineConnection, LineLimits, StderrLimits, io::runtime, process};
 use crate::Error;
@@ -215,7 +215,7 @@ impl StdioServer {
         if let Some(dir) = &self.current_dir {
             field(b"dir", dir.as_os_str().as_encoded_bytes());
         }
-        Fingerprint(hash.finalize().into())
+        Fingerprint(hash.finalize())
     }
 
     /// Starts the process in a process group of its own and gives the connection to it. Standard error is read from now on.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use mcp_jsonrpc::RawJson;
+#[cfg(feature = "http")]
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::StdioServer;
 
@@ -211,11 +212,14 @@ impl ServerEntry {
     /// # Errors
     ///
     /// [`EntryProblem::Disabled`]; [`EntryProblem::Unexpanded`] before [`expand`](Self::expand), where it refers to
-    /// variables; [`EntryProblem::Refused`] for a URL or header that cannot be used, [`EntryProblem::Missing`] for a command
+    /// variables; [`EntryProblem::HttpMissing`] for a URL without the feature `http`; [`EntryProblem::Refused`] for a URL or header that cannot be used, [`EntryProblem::Missing`] for a command
     /// that became empty.
     pub fn endpoint(&self) -> Result<Endpoint, EntryError> {
         match &self.transport {
+            #[cfg(feature = "http")]
             EntryTransport::Http(_) => self.http_server().map(Endpoint::Http),
+            #[cfg(not(feature = "http"))]
+            EntryTransport::Http(_) => Err(self.no_http()),
             EntryTransport::Stdio(_) => self.stdio_server().map(Endpoint::Stdio),
         }
     }
@@ -227,7 +231,10 @@ impl ServerEntry {
     /// As [`endpoint`](Self::endpoint).
     pub fn connector(&self) -> Result<Connector, EntryError> {
         match &self.transport {
+            #[cfg(feature = "http")]
             EntryTransport::Http(_) => self.http_server().map(Connector::from),
+            #[cfg(not(feature = "http"))]
+            EntryTransport::Http(_) => Err(self.no_http()),
             EntryTransport::Stdio(_) => self.stdio_server().map(Connector::from),
         }
     }
@@ -257,6 +264,7 @@ impl ServerEntry {
     /// # Errors
     ///
     /// As [`endpoint`](Self::endpoint); [`EntryProblem::Missing`] where the entry is a program.
+    #[cfg(feature = "http")]
     pub fn http_server(&self) -> Result<HttpServer, EntryError> {
         self.check_usable()?;
         let EntryTransport::Http(entry) = &self.transport else {
@@ -270,6 +278,12 @@ impl ServerEntry {
             server = server.header(name, value).map_err(refused(at))?;
         }
         Ok(server)
+    }
+
+    /// What is said of a URL where nothing can reach it.
+    #[cfg(not(feature = "http"))]
+    fn no_http(&self) -> EntryError {
+        self.error(self.pointer.clone(), EntryProblem::HttpMissing)
     }
 
     fn check_usable(&self) -> Result<(), EntryError> {

@@ -90,6 +90,8 @@ pub struct EntryError {
 pub enum EntryProblem {
     /// The entry is disabled, so that it has no endpoint.
     Disabled,
+    /// It is a URL, and this program was built without the feature `http`.
+    HttpMissing,
     /// The name of the server is empty, longer than 256 bytes, or has control characters.
     InvalidName,
     /// A `${`...`}` that is not closed, has no name, or has another one in its default.
@@ -166,6 +168,9 @@ impl fmt::Display for EntryError {
         write!(f, "server \"{name}\": {pointer} ")?;
         match &self.problem {
             EntryProblem::Disabled => f.write_str("is disabled"),
+            EntryProblem::HttpMissing => {
+                f.write_str("is a URL, for which the feature \"http\" of mcp-client is needed")
+            }
             EntryProblem::InvalidName => {
                 f.write_str("has a name that is empty, longer than 256 bytes or has control characters")
             }
