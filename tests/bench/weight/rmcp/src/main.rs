@@ -1,20 +1,20 @@
-//! Lists the tools of a server and calls the first: over stdio, or over HTTP where the argument is a URL.
+//! Lists the tools of a server and calls the first: over stdio, or with the feature `http` over HTTP where the argument is a URL.
 
 use std::error::Error;
 
+use rmcp::RoleClient;
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, JsonObject};
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::service::RunningService;
+#[cfg(feature = "http")]
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::TokioChildProcess;
 use tokio::process::Command;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = std::env::args().nth(1).ok_or("give a program or a URL")?;
-    let client = if server.starts_with("http") {
-        ().serve(StreamableHttpClientTransport::from_uri(server)).await?
-    } else {
-        ().serve(TokioChildProcess::new(Command::new(server))?).await?
-    };
+    let client = connect(server).await?;
     let tools = client.list_all_tools().await?;
     if let Some(tool) = tools.first() {
         let mut arguments = JsonObject::new();
@@ -25,4 +25,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     client.cancel().await?;
     Ok(())
+}
+
+async fn connect(server: String) -> Result<RunningService<RoleClient, ()>, Box<dyn Error>> {
+    #[cfg(feature = "http")]
+    if server.starts_with("http") {
+        return Ok(().serve(StreamableHttpClientTransport::from_uri(server)).await?);
+    }
+    Ok(().serve(TokioChildProcess::new(Command::new(server))?).await?)
 }
