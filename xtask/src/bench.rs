@@ -1,10 +1,12 @@
 //! Runs the benchmarks in `tests/bench`, a workspace of its own so that the peers stay out of everybody's build.
 //!
-//! `leaves` measures the parsers alone and judges itself. `stdio` and `http` run whole clients, ours and rmcp, against one
-//! neutral server; what they must reach is in [`goals`].
+//! `leaves` measures the parsers alone and judges itself. `stdio` and `http` run whole clients, ours, rmcp and the official ones in
+//! TypeScript, against one neutral server; what they must reach is in [`goals`]. `idle` looks at what many connections cost while
+//! nothing happens on them.
 
 mod clients;
 mod goals;
+mod idle;
 mod matrix;
 
 use std::path::PathBuf;
@@ -26,27 +28,49 @@ struct Count {
     failed: u64,
 }
 
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+
+    fn judge(&mut self, met: bool) {
+        if met {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+}
+
 pub(crate) fn run(mut args: Args) -> Outcome {
     let quick = args.flag("--quick");
-    let (leaves, transports): (bool, &[Transport]) = match args.word().as_deref() {
-        Some("leaves") => (true, &[]),
-        Some("stdio") => (false, &[Transport::Stdio]),
-        Some("http") => (false, &[Transport::Json, Transport::Sse]),
-        Some("all") => (true, &[Transport::Stdio, Transport::Json, Transport::Sse]),
+    let what = args.word();
+    let transports: &[Transport] = match what.as_deref() {
+        Some("leaves" | "idle") => &[],
+        Some("stdio") => &[Transport::Stdio],
+        Some("http") => &[Transport::Json, Transport::Sse],
+        Some("all") => &[Transport::Stdio, Transport::Json, Transport::Sse],
         Some(other) => {
-            return Err(Stop::Usage(format!("bench knows leaves, stdio, http and all, not {other:?}")));
+            return Err(Stop::Usage(format!("bench knows leaves, stdio, http, idle and all, not {other:?}")));
         }
-        None => return Err(Stop::Usage("bench needs to know what: leaves, stdio, http or all".into())),
+        None => return Err(Stop::Usage("bench needs to know what: leaves, stdio, http, idle or all".into())),
     };
     args.finish()?;
     let mut count = Count::default();
-    if leaves {
-        count = run_leaves()?;
+    if matches!(what.as_deref(), Some("leaves" | "all")) {
+        count.add(run_leaves()?);
     }
     if !transports.is_empty() {
-        let samples = matrix::measure(transports, quick, &clients::build()?)?;
-        let Count { passed, failed } = goals::judge(&samples, transports);
-        count = Count { passed: count.passed + passed, failed: count.failed + failed };
+        let programs = clients::build()?;
+        let samples = matrix::measure(transports, quick, &programs)?;
+        count.add(goals::judge(&samples, transports, programs.has_typescript()));
+    }
+    if matches!(what.as_deref(), Some("idle" | "all")) {
+        count.add(idle::measure(quick)?);
+    }
+    // The leaves have said it themselves.
+    if what.as_deref() != Some("leaves") {
         println!("{} passed, {} failed", count.passed, count.failed);
     }
     Ok(if count.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -52,7 +52,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   release --check | VERSION [--execute]
                                         whether all is ready to be published; or the next version, dry unless told otherwise
   soak --minutes N                      mixed traffic with faults, and what it leaves behind
-  bench leaves|stdio|http|all [--quick] parsers, and whole clients, against their goals beside their peers";
+  bench leaves|stdio|http|idle|all [--quick]
+                                        parsers, whole clients and idle ones, against their goals beside their peers";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -8,13 +8,15 @@ use serde_json::Value;
 
 use super::matrix::{Case, Transport};
 use crate::Stop;
-use crate::support::cargo;
 use crate::support::process::{self, Output};
+use crate::support::{self, cargo, peers};
 
 /// A run takes a second or two; one that takes so long hangs.
 const RUN_LIMIT: Duration = Duration::from_secs(60);
 /// Client and server share it. Any one would do.
 const CORE: &str = "0";
+/// The TypeScript clients ask for it.
+const NODE_MAJOR: u32 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
@@ -22,10 +24,16 @@ pub(crate) enum Client {
     Rmcp,
     /// With everything that a user of rmcp can switch on: a pooled HTTP client, more parallel requests, no caps.
     RmcpTuned,
+    /// The TypeScript client of today, `@modelcontextprotocol/client`.
+    TsV2,
+    /// The one before it, `@modelcontextprotocol/sdk`.
+    TsV1,
 }
 
 impl Client {
-    /// Those that a transport has; over stdio there is nothing to tune.
+    pub(crate) const TYPESCRIPT: [Self; 2] = [Self::TsV2, Self::TsV1];
+
+    /// The Rust clients that a transport has; over stdio there is nothing to tune.
     pub(crate) fn of(transport: Transport) -> &'static [Self] {
         match transport {
             Transport::Stdio => &[Self::Ours, Self::Rmcp],
@@ -40,8 +48,15 @@ pub(crate) struct Programs {
     server: PathBuf,
     ours: PathBuf,
     rmcp: PathBuf,
+    typescript: Option<TypeScript>,
     /// Whether a program can be held on one core here.
     pub(crate) pinned: bool,
+}
+
+#[derive(Debug)]
+struct TypeScript {
+    node: PathBuf,
+    script: PathBuf,
 }
 
 /// Builds them with the release profile as it comes.
@@ -51,12 +66,23 @@ pub(crate) fn build() -> Result<Programs, Stop> {
         server: build_one("bench-server")?,
         ours: build_one("bench-ours")?,
         rmcp: build_one("bench-rmcp")?,
+        typescript: typescript()?,
         pinned: can_pin(),
     })
 }
 
+/// Installs the TypeScript clients; where there is no Node.js they are left out, and that is said.
+fn typescript() -> Result<Option<TypeScript>, Stop> {
+    let name = "tests/bench/clients/typescript";
+    let folder = support::root().join(name);
+    match peers::node_for(&folder, name, NODE_MAJOR) {
+        Ok(node) => Ok(Some(TypeScript { node, script: folder.join("client.mjs") })),
+        Err(absent) => absent.or_skip("the TypeScript clients").map(|()| None),
+    }
+}
+
 /// Each by itself, so that none gets features of dependencies that only another asks for.
-fn build_one(package: &str) -> Result<PathBuf, Stop> {
+pub(super) fn build_one(package: &str) -> Result<PathBuf, Stop> {
     let manifest = super::manifest()?.display().to_string();
     let target_dir = super::target_dir();
     let mut selection = vec!["--locked", "--release", "--package", package, "--manifest-path", &manifest];
@@ -89,16 +115,33 @@ pub(crate) enum Amount {
 }
 
 impl Programs {
+    /// Whether the TypeScript clients are here.
+    pub(crate) fn has_typescript(&self) -> bool {
+        self.typescript.is_some()
+    }
+
+    /// Those that are run on a transport.
+    pub(crate) fn clients(&self, transport: Transport) -> impl Iterator<Item = Client> {
+        let typescript = if self.has_typescript() { &Client::TYPESCRIPT[..] } else { &[] };
+        Client::of(transport).iter().chain(typescript).copied()
+    }
+
     /// Runs one client on one case.
     ///
     /// # Errors
     /// When a call failed, or the client itself.
     pub(crate) fn run(&self, client: Client, case: &Case, amount: Amount) -> Result<Sample, String> {
-        let program = match client {
-            Client::Ours => &self.ours,
-            Client::Rmcp | Client::RmcpTuned => &self.rmcp,
+        let mut command = match (client, &self.typescript) {
+            (Client::Ours, _) => self.pinned_command(&self.ours),
+            (Client::Rmcp | Client::RmcpTuned, _) => self.pinned_command(&self.rmcp),
+            (Client::TsV2 | Client::TsV1, None) => return Err("there is no Node.js".to_owned()),
+            (Client::TsV2 | Client::TsV1, Some(TypeScript { node, script })) => {
+                let mut command = self.pinned_command(node);
+                command.arg(script);
+                command.args(["--sdk", if client == Client::TsV1 { "sdk" } else { "client" }]);
+                command
+            }
         };
-        let mut command = self.pinned_command(program);
         command.arg("--server").arg(&self.server);
         command.args(["--transport", if case.transport == Transport::Stdio { "stdio" } else { "http" }]);
         command.args(["--reply", if case.transport == Transport::Sse { "sse" } else { "json" }]);

@@ -34,7 +34,7 @@ impl Case {
     }
 
     /// The case of the peers that this one is compared with. They read structured content into a value in any case.
-    fn of_peers(self) -> Self {
+    pub(super) fn of_peers(self) -> Self {
         if self.op == "struct-raw" { Self { op: "struct", ..self } } else { self }
     }
 }
@@ -135,15 +135,15 @@ pub(crate) fn measure(transports: &[Transport], quick: bool, programs: &Programs
     for round in 1..=rounds {
         for case in transports.iter().flat_map(|transport| cases(*transport)) {
             eprintln!("round {round}: {case}");
-            for client in Client::of(case.transport) {
+            for client in programs.clients(case.transport) {
                 if interrupted() {
                     return Err(Stop::Broken("interrupted".into()));
                 }
-                if case.of(*client) != case {
+                if case.of(client) != case {
                     continue;
                 }
-                let run = programs.run(*client, &case, Amount::Seconds(seconds));
-                samples.runs.entry((case, *client)).or_default().push(run);
+                let run = programs.run(client, &case, Amount::Seconds(seconds));
+                samples.runs.entry((case, client)).or_default().push(run);
             }
         }
     }

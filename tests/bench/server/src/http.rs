@@ -29,12 +29,13 @@ const COPIED_BYTES: usize = 64 << 10;
 struct Server {
     replies: Replies,
     sse: bool,
+    streams: bool,
     connections: Cell<u64>,
 }
 
-pub(crate) fn serve(replies: Replies, sse: bool) -> io::Result<()> {
+pub(crate) fn serve(replies: Replies, sse: bool, streams: bool) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let server = Rc::new(Server { replies, sse, connections: Cell::new(0) });
+    let server = Rc::new(Server { replies, sse, streams, connections: Cell::new(0) });
     LocalSet::new().block_on(&runtime, accept(server))
 }
 
@@ -65,6 +66,11 @@ impl Server {
         }
         if request.method() == Method::DELETE {
             return Ok(empty(StatusCode::OK));
+        }
+        if request.method() == Method::GET && self.streams {
+            let mut response = Response::new(Body::Open);
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            return Ok(response);
         }
         if request.method() != Method::POST {
             let mut refusal = empty(StatusCode::METHOD_NOT_ALLOWED);
@@ -113,6 +119,8 @@ fn event(message: Bytes) -> VecDeque<Bytes> {
 enum Body {
     /// Sent chunked, as its length is not known before.
     Chunks(VecDeque<Bytes>),
+    /// Nothing comes, and no end either.
+    Open,
     Whole(Option<Bytes>),
 }
 
@@ -126,6 +134,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut *self {
             Self::Chunks(chunks) => chunks.pop_front(),
+            Self::Open => return Poll::Pending,
             Self::Whole(whole) => whole.take(),
         };
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
@@ -134,13 +143,14 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Chunks(chunks) => chunks.is_empty(),
+            Self::Open => false,
             Self::Whole(whole) => whole.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Chunks(_) => SizeHint::default(),
+            Self::Chunks(_) | Self::Open => SizeHint::default(),
             Self::Whole(whole) => SizeHint::with_exact(whole.as_ref().map_or(0, |whole| whole.len() as u64)),
         }
     }
