@@ -133,7 +133,8 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
 async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     loop {
-        read_session_stream(&driver, &connection, &mut opened).await;
+        // Boxed, as most of what it needs is of no use to a server that has no such stream.
+        Box::pin(read_session_stream(&driver, &connection, &mut opened)).await;
         // Whatever ended it: a new session has a stream of its own.
         drop(opened.take());
         let Some(driver) = driver.upgrade() else { return };

@@ -5,7 +5,7 @@
 //! for it.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
@@ -76,6 +76,8 @@ impl Pool {
         let rest = rest.filter(|body| !body.is_end_stream()).map(|body| Rest { body, bytes: 0 });
         let keep = if rest.is_some() { self.linger.min(self.idle) } else { self.idle };
         let Some(expires) = now.checked_add(keep) else { return };
+        let mut entry = Entry { wire, rest, expires };
+        entry.forget_task();
         // Closing sockets may take a while, so the old entries are dropped behind the lock.
         let expired;
         {
@@ -84,7 +86,7 @@ impl Pool {
             if inner.entries.len() >= self.max_idle {
                 return;
             }
-            inner.entries.push(Entry { wire, rest, expires });
+            inner.entries.push(entry);
         }
         drop(expired);
         self.watch();
@@ -176,6 +178,13 @@ enum State {
 }
 
 impl Entry {
+    /// Lets go of the task that read from the connection last: the waker it left behind would keep all of its memory for
+    /// as long as the connection is idle, and wake it when the server closes.
+    fn forget_task(&mut self) {
+        // Whether the connection can be used is asked when somebody wants it.
+        let _ = self.state(&mut Context::from_waker(Waker::noop()));
+    }
+
     /// Reads away what can be read of the rest, and looks whether the peer closed the connection.
     fn state(&mut self, cx: &mut Context<'_>) -> State {
         while let Some(rest) = &mut self.rest {
