@@ -13,14 +13,12 @@ use crate::support::process::{self, Output};
 const CONNECTIONS: u32 = 1_000;
 /// Connecting takes seconds, and so does every wait in there.
 const RUN_LIMIT: Duration = Duration::from_secs(180);
-/// Most resident memory of a connection, in KB.
-const MEMORY_GOAL_KB: f64 = 40.0;
-
-/// What connections there are, and what a reader is to know of them.
-const KINDS: [(&str, &str); 3] = [
-    ("requests", "HTTP, no standing stream"),
-    ("streams", "HTTP, a standing stream each"),
-    ("lines", "a message a line over a socket each"),
+/// What connections there are, what a reader is to know of them, and most resident memory of each in KB where that is a goal: with a
+/// standing stream two sockets are open at the same time for a while, and one for ever.
+const KINDS: [(&str, &str, Option<f64>); 3] = [
+    ("requests", "HTTP", Some(40.0)),
+    ("streams", "HTTP, a standing stream each", None),
+    ("lines", "a message a line over a socket each", None),
 ];
 
 /// What one run came to.
@@ -42,7 +40,7 @@ pub(super) fn measure(quick: bool) -> Result<Count, Stop> {
     );
     println!("|---|--:|--:|--:|---|--:|--:|--:|---|");
     let mut count = Count::default();
-    for (kind, what) in KINDS {
+    for (kind, what, most_kb) in KINDS {
         let mut command = Command::new(&client);
         command.arg(&server).args([&CONNECTIONS.to_string(), seconds, kind]);
         let finished = process::run(command, RUN_LIMIT, Output::Capture);
@@ -53,18 +51,19 @@ pub(super) fn measure(quick: bool) -> Result<Count, Stop> {
         };
         match figures {
             Ok(Figures { connected_kb, idle_kb, wakeups, cpu_us }) => {
-                let (small, asleep) = (idle_kb <= MEMORY_GOAL_KB, wakeups == 0);
+                let memory = most_kb.map_or("- | ".to_owned(), |most| {
+                    let met = idle_kb <= most;
+                    count.judge(met);
+                    format!("<= {most:.0} | {}", verdict(met))
+                });
+                count.judge(wakeups == 0);
                 println!(
-                    "| {what} | {connected_kb:.1} | {idle_kb:.1} | <= {MEMORY_GOAL_KB:.0} | {} | {wakeups} | {cpu_us:.0} us | 0 wake-ups | {} |",
-                    verdict(small),
-                    verdict(asleep)
+                    "| {what} | {connected_kb:.1} | {idle_kb:.1} | {memory} | {wakeups} | {cpu_us:.0} us | 0 wake-ups | {} |",
+                    verdict(wakeups == 0)
                 );
-                count.judge(small);
-                count.judge(asleep);
             }
             Err(why) => {
-                println!("| {what} | {why} | | | MISSED | | | | MISSED |");
-                count.judge(false);
+                println!("| {what} | {why} | | | | | | | MISSED |");
                 count.judge(false);
             }
         }
