@@ -49,8 +49,9 @@ const USAGE: &str = "usage: cargo xtask <command>
   real-servers [--transport stdio|http] servers that other people wrote
   hostile [--transport stdio|http] [--verbose]
                                         servers that break off, lie or flood
-  release --check | VERSION [--execute]
-                                        whether all is ready to be published; or the next version, dry unless told otherwise
+  release --check | VERSION [--execute] | --stage DIR
+                                        whether all is ready to be published; the next version, dry unless told otherwise; or
+                                        the workspace under the names that it is published under
   soak --minutes N                      mixed traffic with faults, and what it leaves behind
   bench leaves|stdio|http|idle|all [--quick]
                                         parsers, whole clients and idle ones, against their goals beside their peers";

@@ -1,6 +1,7 @@
-//! `release --check`: whether what is here can be published. `release VERSION`: makes the next version.
+//! `release --check`: whether what is here can be published. `release VERSION`: makes the next version. `release --stage DIR`: writes the
+//! workspace as it is published, under the names that are free.
 //!
-//! Nothing here publishes. What a person does then is in the order that `--check` prints: `cargo publish` for each package.
+//! Nothing here publishes. That a person does, in what was staged and in the order that is printed: `cargo publish` for each package.
 
 mod api;
 mod bump;
@@ -42,13 +43,26 @@ pub(crate) fn run(mut args: Args) -> Outcome {
     let check = args.flag("--check");
     let write_api = args.flag("--write-api");
     let execute = args.flag("--execute");
+    let stage = args.value("--stage")?;
     let version = args.word();
     args.finish()?;
-    match (check, version) {
-        (true, None) if !execute => Ok(check_all(&Plan::read()?, write_api)?.finish()),
-        (false, Some(version)) if !write_api => bump::run(&Plan::read()?, &version, execute),
-        _ => Err(Stop::Usage("release takes --check [--write-api], or VERSION [--execute]".into())),
+    match (check, version, stage) {
+        (true, None, None) if !execute => Ok(check_all(&Plan::read()?, write_api)?.finish()),
+        (false, Some(version), None) if !write_api => bump::run(&Plan::read()?, &version, execute),
+        (false, None, Some(to)) if !write_api && !execute => staged(&Plan::read()?, Path::new(&to)),
+        _ => Err(Stop::Usage(
+            "release takes --check [--write-api], or VERSION [--execute], or --stage DIR".into(),
+        )),
     }
+}
+
+fn staged(plan: &Plan, to: &Path) -> Outcome {
+    package::stage(plan, to).map_err(Stop::Broken)?;
+    let mut tally = Tally::default();
+    for package in &plan.packages {
+        tally.pass(&format!("{}: cargo publish --package {}", to.display(), package.published_as));
+    }
+    Ok(tally.finish())
 }
 
 fn check_all(plan: &Plan, write_api: bool) -> Result<Tally, Stop> {

@@ -19,8 +19,8 @@ const NEEDED: [&str; 5] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "READM
 /// The registry takes no larger archives.
 const MAX_ARCHIVE_BYTES: u64 = 10 * 1024 * 1024;
 
-/// Copies what is committed, gives the packages the names they are published under, and lets cargo package all of them at once:
-/// in the order of their arrows it builds each from its archive alone, and takes ours from a registry of the other archives.
+/// Lets cargo package all packages at once, as they are published: in the order of their arrows it builds each from its archive alone,
+/// and takes ours from a registry of the other archives.
 pub(super) fn check(plan: &Plan, tally: &mut Tally) {
     let target = support::target_dir().join("package");
     match package_all(plan, &target) {
@@ -51,10 +51,7 @@ fn package_all(plan: &Plan, target: &Path) -> Result<(), Failure> {
         Stop::Broken(why) | Stop::Usage(why) => Failure::Failed(why),
     })?;
     let copy = scratch.path().join("workspace");
-    copy_tracked(&copy).map_err(Failure::Failed)?;
-    for package in plan.packages.iter().filter(|package| package.name != package.published_as) {
-        rename(&copy, &package.name, &package.published_as).map_err(Failure::Failed)?;
-    }
+    stage(plan, &copy).map_err(Failure::Failed)?;
     let run = |offline: &str| {
         let mut command = Command::new("cargo");
         command.current_dir(&copy).args(["package", "--quiet", "--target-dir"]).arg(target);
@@ -105,6 +102,16 @@ fn look_into(archives: &Path, package: &Package) -> Result<String, String> {
     } else {
         Err(format!("not in the package: {}", missing.join(", ")))
     }
+}
+
+/// Writes the workspace as it is published: what is committed, with the packages under the names that they are published under.
+pub(super) fn stage(plan: &Plan, to: &Path) -> Result<(), String> {
+    if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!("{} is not empty", to.display()));
+    }
+    copy_tracked(to)?;
+    let renamed = plan.packages.iter().filter(|package| package.name != package.published_as);
+    renamed.into_iter().try_for_each(|package| rename(to, &package.name, &package.published_as))
 }
 
 fn copy_tracked(to: &Path) -> Result<(), String> {
