@@ -122,18 +122,24 @@ mod tests {
 
     #[test]
     fn the_first_character_tells_the_type() {
-        for (text, expected) in [
-            ("{}", Kind::Object),
-            ("[]", Kind::Array),
-            ("\"\"", Kind::String),
-            ("true", Kind::Boolean),
-            ("false", Kind::Boolean),
-            ("null", Kind::Null),
-            ("-1", Kind::Number),
-            ("0", Kind::Number),
+        for (text, expected, words) in [
+            ("{}", Kind::Object, "an object"),
+            ("[]", Kind::Array, "an array"),
+            ("\"\"", Kind::String, "a string"),
+            ("true", Kind::Boolean, "a boolean"),
+            ("false", Kind::Boolean, "a boolean"),
+            ("null", Kind::Null, "null"),
+            ("-1", Kind::Number, "a number"),
+            ("0", Kind::Number, "a number"),
         ] {
             let raw: &RawValue = serde_json::from_str(text).unwrap();
-            assert_eq!(kind(raw), expected);
+            assert_eq!((kind(raw), kind(raw).as_str()), (expected, words));
         }
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_members() {
+        let error = serde_json::from_str::<Members<'_>>("7").err().unwrap();
+        assert!(error.to_string().contains("expected an object"), "{error}");
     }
 }

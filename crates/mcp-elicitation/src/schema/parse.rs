@@ -37,7 +37,7 @@ const FOREIGN: [&str; 15] = [
 ];
 
 impl FormSchema {
-    /// Reads a schema; `None` means that the reader has noted at least one violation.
+    /// Reads a schema, which is of use if the reader has noted no violation; `None` means that it has noted one.
     pub(crate) fn read(reader: &mut Reader<'_>, raw: &RawValue, path: &Path<'_>) -> Option<Self> {
         let members = reader.object(raw, path)?;
         refuse_foreign(reader, &members, path, &[]);
@@ -70,7 +70,7 @@ impl FormSchema {
                 fields.push(field);
             }
         }
-        reader.is_clean().then(|| Self { fields, closed, raw: raw.to_owned() })
+        Some(Self { fields, closed, raw: raw.to_owned() })
     }
 }
 
