@@ -54,7 +54,7 @@ const BUILDS: [Build; 6] = [
     Build { name: "rmcp, with https", package: "weight-rmcp", features: &["https"], goal: None },
 ];
 
-/// A user's own program is built again in so much time at most.
+/// A user's own program is built again in so much processor time at most: about what it takes on a machine with nothing else to do.
 const REBUILD_GOAL_S: f64 = 2.0;
 /// Packages whose build may call a C compiler: the cryptography, and what it builds with.
 const MAY_COMPILE_C: [&str; 1] = ["ring"];
@@ -141,13 +141,14 @@ fn weigh(manifest: &Path, build: &Build, tally: &mut Tally) -> Result<(), Stop> 
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
     let size_mb = size.len() as f64 / 1e6;
     touch(&own_main)?;
+    let before = children_cpu_s();
     let began = Instant::now();
     succeed(compile(manifest, build, scratch.path()), "cargo build")?;
-    let rebuild_s = began.elapsed().as_secs_f64();
+    let (rebuild_wall_s, rebuild_s) = (began.elapsed().as_secs_f64(), children_cpu_s() - before);
     let name = build.name;
     let Some(goal) = &build.goal else {
         println!(
-            "      {name}: built in {cpu_s:.0} s of CPU ({wall_s:.0} s), {size_mb:.2} MB stripped, own main again in {rebuild_s:.1} s"
+            "      {name}: built in {cpu_s:.0} s of CPU ({wall_s:.0} s), {size_mb:.2} MB stripped, own main again in {rebuild_s:.1} s of CPU ({rebuild_wall_s:.1} s)"
         );
         return Ok(());
     };
@@ -158,7 +159,7 @@ fn weigh(manifest: &Path, build: &Build, tally: &mut Tally) -> Result<(), Stop> 
     );
     tally.goal(&format!("{name}: {size_mb:.2} MB stripped"), goal.size_mb, size_mb <= goal.size_mb);
     tally.goal(
-        &format!("{name}: own main again in {rebuild_s:.1} s"),
+        &format!("{name}: own main again in {rebuild_s:.1} s of CPU ({rebuild_wall_s:.1} s)"),
         REBUILD_GOAL_S,
         rebuild_s <= REBUILD_GOAL_S,
     );

@@ -34,7 +34,7 @@ impl Case {
     }
 
     /// The case of the peers that this one is compared with. They read structured content into a value in any case.
-    pub(super) fn of_peers(self) -> Self {
+    fn of_peers(self) -> Self {
         if self.op == "struct-raw" { Self { op: "struct", ..self } } else { self }
     }
 }
