@@ -1,7 +1,9 @@
 //! How a client is set up before it connects.
 
 use std::fmt;
+use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -270,8 +272,16 @@ impl ClientBuilder {
     /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), [`Rpc`](crate::ErrorKind::Rpc) where it refuses.
     /// Where two attempts were made, the error is that of the second and names both
     /// ([`Error::first_attempt`]).
-    pub async fn connect(mut self, endpoint: impl Into<Endpoint>) -> Result<Client, Error> {
-        let endpoint = endpoint.into();
+    pub async fn connect(self, endpoint: impl Into<Endpoint>) -> Result<Client, Error> {
+        self.connect_to(endpoint.into()).await
+    }
+
+    /// Not generic and boxed, so that all of this is compiled in this crate and not in each that connects.
+    fn connect_to(self, endpoint: Endpoint) -> Pin<Box<dyn Future<Output = Result<Client, Error>> + Send>> {
+        Box::pin(self.connecting(endpoint))
+    }
+
+    async fn connecting(mut self, endpoint: Endpoint) -> Result<Client, Error> {
         let seat = self.seat(&endpoint);
         if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());

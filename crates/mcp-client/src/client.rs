@@ -1,6 +1,8 @@
 //! The handle of the application on one server.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -187,6 +189,15 @@ impl Client {
     /// Handlers of open questions are dropped, but for one that closes from its own task: that one runs on, and waits for
     /// nothing of its own here.
     pub async fn close(&self) -> Closed {
+        self.closing().await
+    }
+
+    /// Boxed, so that it is compiled in this crate and not in each that closes a client.
+    fn closing(&self) -> Pin<Box<dyn Future<Output = Closed> + Send + '_>> {
+        Box::pin(self.close_once())
+    }
+
+    async fn close_once(&self) -> Closed {
         self.inner
             .closed
             .get_or_init(|| async {

@@ -15,7 +15,7 @@ use mcp_proto::{Diagnostic, DiagnosticKind, ListKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Call;
+use super::{Call, Reading, decode};
 use crate::client::Client;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -95,7 +95,11 @@ where
 
     /// The call for one page.
     fn page(&self, params: R) -> Call<R::Result> {
-        let mut call = self.client.request(params);
+        self.set_up(self.client.request(params))
+    }
+
+    /// Sets the call for one page up as the list is.
+    fn set_up<T>(&self, mut call: Call<T>) -> Call<T> {
         if let Some(meta) = &self.meta {
             call = call.meta(meta.clone());
         }
@@ -206,7 +210,7 @@ where
     /// The next page; `None` after the last. A failed page can be asked for again.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.next_raw().await? else { return Ok(None) };
-        super::decode(R::METHOD, raw).map(Some)
+        R::Result::read_page(R::METHOD, raw).map(Some)
     }
 
     /// The next page as raw JSON, with every member the server sent.
@@ -223,7 +227,8 @@ where
             self.cursor = Next::Done;
             return Ok(None);
         }
-        let raw = self.list.page(params).raw().await?;
+        let call = self.list.client.request_as(params, Reading::RAW);
+        let raw = self.list.set_up(call).await?;
         self.read += 1;
         self.bytes = self.bytes.saturating_add(raw.as_str().len());
         self.cursor = self.follow(&raw)?;
@@ -287,6 +292,16 @@ pub trait ListedItem: Page + serde::de::DeserializeOwned {
     #[doc(hidden)]
     fn arrived(_: &Client, _: &RawJson) {}
 
+    /// Reads a page. The client's own lists do that in this crate, so that it is not compiled again in each that lists.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no page.
+    #[doc(hidden)]
+    fn read_page(method: &str, page: RawJson) -> Result<Self, Error> {
+        decode(method, page)
+    }
+
     /// The items of this page, and a report of those that could not be read.
     fn into_list(self) -> ModelList<Self::Item>;
 }
@@ -305,6 +320,10 @@ impl ListedItem for ListToolsResult {
         }
     }
 
+    fn read_page(method: &str, page: RawJson) -> Result<Self, Error> {
+        decode(method, page)
+    }
+
     fn into_list(self) -> ModelList<Tool> {
         self.tools
     }
@@ -315,6 +334,10 @@ impl ListedItem for ListResourcesResult {
 
     fn kind() -> ListKind {
         ListKind::Resources
+    }
+
+    fn read_page(method: &str, page: RawJson) -> Result<Self, Error> {
+        decode(method, page)
     }
 
     fn into_list(self) -> ModelList<Resource> {
@@ -329,6 +352,10 @@ impl ListedItem for ListResourceTemplatesResult {
         ListKind::Resources
     }
 
+    fn read_page(method: &str, page: RawJson) -> Result<Self, Error> {
+        decode(method, page)
+    }
+
     fn into_list(self) -> ModelList<ResourceTemplate> {
         self.resource_templates
     }
@@ -339,6 +366,10 @@ impl ListedItem for ListPromptsResult {
 
     fn kind() -> ListKind {
         ListKind::Prompts
+    }
+
+    fn read_page(method: &str, page: RawJson) -> Result<Self, Error> {
+        decode(method, page)
     }
 
     fn into_list(self) -> ModelList<Prompt> {

@@ -9,6 +9,7 @@ use mcp_model::{
     UnsubscribeRequestParams,
 };
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{Call, List, Reading};
 use crate::client::Client;
@@ -41,10 +42,19 @@ impl Client {
     /// A tool that fails says so in the result ([`CallToolResult::is_error`]), so that a model can read it; an `Err`
     /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error) first.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
+        self.call_tool_raw(name.into(), serde_json::value::to_raw_value(&arguments))
+    }
+
+    /// Not generic, so that reading results is not compiled again in each crate that calls a tool.
+    fn call_tool_raw(
+        &self,
+        name: String,
+        arguments: serde_json::Result<Box<RawValue>>,
+    ) -> Call<CallToolResult> {
         let mut params = CallToolRequestParams::new(name);
         #[cfg(feature = "schema")]
         let checks = self.output_checks().map(|checks| (std::sync::Arc::clone(checks), params.name.clone()));
-        let call = match serde_json::value::to_raw_value(&arguments) {
+        let call = match arguments {
             Ok(raw) if raw.get() == "null" => self.request(params),
             Ok(raw) => {
                 let is_object = raw.get().starts_with('{');
@@ -80,7 +90,12 @@ impl Client {
 
     /// `resources/read`
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<ReadResourceResult> {
-        self.request(ReadResourceRequestParams::new(uri))
+        self.read_resource_with(ReadResourceRequestParams::new(uri))
+    }
+
+    /// Not generic, as [`call_tool_raw`](Self::call_tool_raw).
+    fn read_resource_with(&self, params: ReadResourceRequestParams) -> Call<ReadResourceResult> {
+        self.request(params)
     }
 
     /// `resources/subscribe`: [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated) follows each change.
@@ -107,6 +122,11 @@ impl Client {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments =
             Some(arguments.into_iter().map(|(key, value)| (key.into(), value.into())).collect());
+        self.get_prompt_with(params)
+    }
+
+    /// Not generic, as [`call_tool_raw`](Self::call_tool_raw).
+    fn get_prompt_with(&self, params: GetPromptRequestParams) -> Call<GetPromptResult> {
         self.request(params)
     }
 

@@ -120,7 +120,30 @@ impl<T: 'static> IntoFuture for Call<T> {
         let Reading { lent, owned: decode } = reading;
         // Who inspects a result wants it raw.
         let read = lent.filter(|_| inspect.is_none());
-        let result = Box::pin(async move {
+        let untyped = Untyped { client, method, params, options, on_progress, inspect, resumed, read };
+        CallFuture { result: untyped.start(), method: name, decode, value: PhantomData }
+    }
+}
+
+type CallResultFuture = Pin<Box<dyn Future<Output = Result<CallResult, Error>> + Send>>;
+
+/// A call without the type of its value.
+struct Untyped {
+    client: Client,
+    method: Cow<'static, str>,
+    params: Result<Option<RawJson>, Error>,
+    options: CallOptions,
+    on_progress: Option<ProgressFn>,
+    inspect: Option<InspectFn>,
+    resumed: Option<Box<Resumed>>,
+    read: Option<ReadResult>,
+}
+
+impl Untyped {
+    /// Not generic, so that everything below is compiled in this crate, once, and not in each crate that makes a call.
+    fn start(self) -> CallResultFuture {
+        let Self { client, method, params, options, on_progress, inspect, resumed, read } = self;
+        Box::pin(async move {
             let driver = Arc::clone(client.driver());
             let result = match resumed {
                 Some(resumed) => {
@@ -136,8 +159,7 @@ impl<T: 'static> IntoFuture for Call<T> {
                 (Some(inspect), CallResult::Raw(raw)) => inspect(&raw).map(|()| CallResult::Raw(raw)),
                 (_, result) => Ok(result),
             }
-        });
-        CallFuture { result, method: name, decode, value: PhantomData }
+        })
     }
 }
 
@@ -153,7 +175,7 @@ impl<T> fmt::Debug for Call<T> {
 /// The future of a [`Call`].
 #[must_use = "futures do nothing unless polled"]
 pub struct CallFuture<T> {
-    result: Pin<Box<dyn Future<Output = Result<CallResult, Error>> + Send>>,
+    result: CallResultFuture,
     method: Cow<'static, str>,
     decode: Decode<T>,
     value: PhantomData<fn() -> T>,
@@ -188,16 +210,22 @@ impl Client {
     /// let read = client.request(ReadResourceRequestParams::new("file:///etc/motd")).await?;
     /// # drop(read); Ok(()) }
     /// ```
-    pub fn request<R>(&self, mut params: R) -> Call<R::Result>
+    pub fn request<R>(&self, params: R) -> Call<R::Result>
     where
         R: Request + WithMeta + Serialize,
         R::Result: Send + 'static,
     {
+        self.request_as(params, Reading::typed())
+    }
+
+    fn request_as<R, T>(&self, mut params: R, reading: Reading<T>) -> Call<T>
+    where
+        R: Request + WithMeta + Serialize,
+    {
         let meta = params.meta().map(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()));
         params.set_meta(None);
         let text = RawJson::from_serialize(&params).map(Some);
-        let mut call =
-            self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), Reading::typed());
+        let mut call = self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), reading);
         match meta {
             Some(Ok(meta)) => return call.meta(meta),
             Some(Err(_)) => call.params = Err(Error::misused("_meta must be a JSON object")),
