@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod effort;
 pub mod encode;
 mod event;
 mod fields;

@@ -2,6 +2,8 @@
 
 use memchr::memchr2;
 
+#[cfg(test)]
+use crate::effort;
 use crate::fields::{Field, Fields, Line};
 use crate::limits::LimitError;
 use crate::text::valid;
@@ -307,7 +309,10 @@ fn behind(input: &[u8]) -> &[u8] {
 /// `input` up to its first line end, and from there on.
 #[inline]
 fn line_end(input: &[u8]) -> Option<(&[u8], &[u8])> {
-    input.split_at_checked(memchr2(b'\n', b'\r', input)?)
+    let found = memchr2(b'\n', b'\r', input);
+    #[cfg(test)]
+    effort::add(found.unwrap_or(input.len()));
+    input.split_at_checked(found?)
 }
 
 /// What stands behind a field's colon: its value, and the rest of the input from its line end on.
@@ -348,7 +353,10 @@ fn near_line_end(input: &[u8]) -> Option<(&[u8], &[u8])> {
         at += 8;
     }
     let rest = input.get(at..)?;
-    input.split_at_checked(at + memchr2(b'\n', b'\r', rest)?)
+    let found = memchr2(b'\n', b'\r', rest);
+    #[cfg(test)]
+    effort::add(found.unwrap_or(rest.len()));
+    input.split_at_checked(at + found?)
 }
 
 /// The lowest bit of each byte.

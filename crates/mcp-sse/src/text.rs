@@ -7,6 +7,9 @@
 use std::mem;
 use std::str;
 
+#[cfg(test)]
+use crate::effort;
+
 /// A buffer larger than this is given back after use instead of being kept for the next event, so
 /// that one large event does not pin its memory for the life of the stream.
 const KEEP_BYTES: usize = 256 * 1024;
@@ -146,6 +149,8 @@ impl TextBuffer {
 
     /// Validates what came so far, but for an unfinished character.
     fn settle(&mut self, max: usize) -> Result<(), Full> {
+        #[cfg(test)]
+        effort::add(self.tail.len());
         let unfinished = append(&mut self.text, &self.tail, max)?.len();
         self.tail.drain(..self.tail.len() - unfinished);
         Ok(())
@@ -201,6 +206,8 @@ fn push_str(text: &mut String, piece: &str, max: usize) -> Result<(), Full> {
 #[cold]
 fn grow(text: &mut String, needed: usize, max: usize) {
     let capacity = text.capacity();
+    #[cfg(test)]
+    effort::add(text.len());
     let step = if capacity < KEEP_BYTES { capacity } else { capacity / 4 };
     let target = needed.max(max.min(capacity + step));
     text.reserve_exact(target - text.len());
@@ -219,6 +226,8 @@ fn push_repaired(text: &mut String, bytes: &[u8]) {
 /// The bytes as text, if they are valid UTF-8.
 #[inline]
 pub(crate) fn valid(bytes: &[u8]) -> Option<&str> {
+    #[cfg(test)]
+    effort::add(bytes.len());
     #[cfg(feature = "simdutf8")]
     if bytes.len() >= SIMD_BYTES {
         return simdutf8::basic::from_utf8(bytes).ok();
