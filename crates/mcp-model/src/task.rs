@@ -45,7 +45,7 @@ impl TaskMetadata {
 }
 
 /// Names the task that a message belongs to, under [`meta::RELATED_TASK`](crate::meta::RELATED_TASK) (2025-11-25).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
@@ -58,6 +58,13 @@ impl RelatedTaskMetadata {
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self { task_id: task_id.into() }
+    }
+}
+
+impl fmt::Debug for RelatedTaskMetadata {
+    /// Shows the length of the id: whoever knows it may be able to use the task.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RelatedTaskMetadata").field("task_id_bytes", &self.task_id.len()).finish()
     }
 }
 
@@ -86,11 +93,11 @@ impl TaskStatus {
 }
 
 /// A task. Written with the member names of the extension.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "Flat")]
 #[non_exhaustive]
 pub struct Task {
-    /// Names the task. Whoever knows it may be able to use it: treat it as a secret where that matters.
+    /// Names the task. Whoever knows it may be able to use it: treat it as a secret where that matters. `Debug` leaves it out.
     pub task_id: String,
     /// Where it stands.
     pub status: TaskStatus,
@@ -109,6 +116,21 @@ pub struct Task {
     /// How long to wait between questions, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
+}
+
+impl fmt::Debug for Task {
+    /// Shows the length of the id: whoever knows it may be able to use the task.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("task_id_bytes", &self.task_id.len())
+            .field("status", &self.status)
+            .field("status_message", &self.status_message)
+            .field("created_at", &self.created_at)
+            .field("last_updated_at", &self.last_updated_at)
+            .field("ttl_ms", &self.ttl_ms)
+            .field("poll_interval_ms", &self.poll_interval_ms)
+            .finish()
+    }
 }
 
 impl Task {
@@ -147,7 +169,7 @@ pub struct CreateTaskResult {
 macro_rules! task_params {
     ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
         $(#[$attribute])*
-        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[derive(Clone, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
         pub struct $name {
@@ -156,6 +178,16 @@ macro_rules! task_params {
             /// Additional metadata, as raw JSON.
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
             pub meta: Option<Box<RawValue>>,
+        }
+
+        impl fmt::Debug for $name {
+            /// Shows the length of the id: whoever knows it may be able to use the task.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("task_id_bytes", &self.task_id.len())
+                    .field("meta", &self.meta)
+                    .finish()
+            }
         }
 
         impl $name {
@@ -290,10 +322,10 @@ impl UpdateTaskRequestParams {
 }
 
 impl fmt::Debug for UpdateTaskRequestParams {
-    /// Does not show the answers, which may be a person's.
+    /// Shows neither the answers, which may be a person's, nor the id.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpdateTaskRequestParams")
-            .field("task_id", &self.task_id)
+            .field("task_id_bytes", &self.task_id.len())
             .field("input_responses", &BTreeMap::len(&self.input_responses))
             .finish_non_exhaustive()
     }

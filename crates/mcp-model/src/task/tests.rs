@@ -85,3 +85,31 @@ fn tasks_inside_tasks_cost_no_stack() {
     assert!(serde_json::from_str::<CreateTaskResult>(&deep).is_err());
     assert!(serde_json::from_str::<Task>(&deep).is_err());
 }
+
+/// Whoever knows the id of a task may be able to use it.
+#[test]
+fn the_id_of_a_task_is_not_shown() {
+    let task = r#"{"taskId":"canary","status":"working","ttl":null}"#;
+    let read = serde_json::from_str::<Task>(task).unwrap();
+    let created = serde_json::from_str::<CreateTaskResult>(&format!(r#"{{"task":{task}}}"#)).unwrap();
+    let got = serde_json::from_str::<GetTaskResult>(task).unwrap();
+    let listed = serde_json::from_str::<ListTasksResult>(&format!(r#"{{"tasks":[{task}]}}"#)).unwrap();
+    let mut filter = crate::SubscriptionFilter::new();
+    filter.task_ids = Some(vec!["canary".to_owned()]);
+    for shown in [
+        format!("{read:?}"),
+        format!("{created:?}"),
+        format!("{got:?}"),
+        format!("{listed:?}"),
+        format!("{filter:?}"),
+        format!("{:?}", serde_json::from_str::<CancelTaskResult>(task).unwrap()),
+        format!("{:?}", serde_json::from_str::<TaskStatusNotificationParams>(task).unwrap()),
+        format!("{:?}", RelatedTaskMetadata::new("canary")),
+        format!("{:?}", GetTaskRequestParams::new("canary")),
+        format!("{:?}", CancelTaskRequestParams::new("canary")),
+        format!("{:?}", GetTaskPayloadRequestParams::new("canary")),
+        format!("{:?}", UpdateTaskRequestParams::new("canary", BTreeMap::new())),
+    ] {
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+}
