@@ -19,9 +19,9 @@ use super::core::{classify, fault};
 use super::credentials::{Credentials, Refused};
 use super::event_stream::EventStream;
 use super::exchange::Exchange;
-use super::io::open::{Opened, Outgoing, open};
+use super::io::open::{Opened, Outgoing, Watch, open};
 use super::io::pool::Pool;
-use super::post::{Post, PostKind, RequestHead};
+use super::post::{Departure, Post, PostKind, RequestHead};
 use super::sse_channel::{SseReceiver, SseSender, open_channel};
 use crate::{Error, ErrorKind};
 
@@ -65,6 +65,26 @@ impl HttpConnection {
     ///
     /// Dropping the future closes the socket it was using. The message may have been processed.
     pub async fn post(&self, post: Post) -> Result<Exchange, Error> {
+        self.post_watched(post, &mut |_| true).await
+    }
+
+    /// As [`post`](Self::post), and tells `watch` where the message is: while a connection is opened, or credentials are
+    /// fetched, nothing of it has left. On [`Departure::Leaves`] it says whether the message may still go; it is asked
+    /// right before the first byte is written, on the task that polls, and not while the connection waits for anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`post`](Self::post); `Closed` where `watch` did not let the message go.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket it was using. The message may have been processed if `watch` was told last
+    /// that it leaves.
+    pub async fn post_watched(
+        &self,
+        post: Post,
+        watch: &mut (dyn FnMut(Departure) -> bool + Send),
+    ) -> Result<Exchange, Error> {
         let shared = &self.shared;
         let Post { body, kind, head, resumable } = post;
         let (session, headers) = match kind {
@@ -83,7 +103,7 @@ impl HttpConnection {
             PostKind::Notification | PostKind::Response => Some(timeouts.head),
         };
         let outgoing = Outgoing { method: Method::POST, headers, body, session };
-        let opened = shared.open(outgoing, deadline).await?;
+        let opened = shared.open_watched(outgoing, deadline, watch).await?;
         let resumable = resumable && !head.is_modern();
         let mut core = ExchangeCore::new(kind, resumable, &shared.config);
         let result = core.handle_head(now(), opened.head());
@@ -196,12 +216,18 @@ impl fmt::Debug for HttpConnection {
 
 impl Shared {
     /// Sends a request to the MCP endpoint, with credentials where there is a provider.
-    pub(crate) fn open(
-        &self,
+    pub(crate) async fn open(&self, outgoing: Outgoing, deadline: Option<Duration>) -> Result<Opened, Error> {
+        self.open_at(&self.target, outgoing, deadline, &mut |_| true).await
+    }
+
+    /// The same, and tells `watch` where the request is.
+    fn open_watched<'a>(
+        &'a self,
         outgoing: Outgoing,
         deadline: Option<Duration>,
-    ) -> impl Future<Output = Result<Opened, Error>> + Send {
-        self.open_at(&self.target, outgoing, deadline)
+        watch: Watch<'a>,
+    ) -> impl Future<Output = Result<Opened, Error>> + Send + 'a {
+        self.open_at(&self.target, outgoing, deadline, watch)
     }
 
     /// The same to another URL of the same origin.
@@ -210,10 +236,13 @@ impl Shared {
         target: &Target,
         outgoing: Outgoing,
         deadline: Option<Duration>,
+        watch: Watch<'_>,
     ) -> Result<Opened, Error> {
         match &self.config.credentials.0 {
-            None => open(&self.pool, &self.config, target, outgoing, deadline).await,
-            Some(provider) => Box::pin(self.open_authorized(&**provider, target, outgoing, deadline)).await,
+            None => open(&self.pool, &self.config, target, outgoing, deadline, watch).await,
+            Some(provider) => {
+                Box::pin(self.open_authorized(&**provider, target, outgoing, deadline, watch)).await
+            }
         }
     }
 
@@ -224,11 +253,11 @@ impl Shared {
         target: &Target,
         mut outgoing: Outgoing,
         deadline: Option<Duration>,
+        watch: Watch<'_>,
     ) -> Result<Opened, Error> {
-        let send = |outgoing| open(&self.pool, &self.config, target, outgoing, deadline);
         let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
         outgoing.authorize(authorization.as_deref())?;
-        let opened = send(outgoing.clone()).await?;
+        let opened = open(&self.pool, &self.config, target, outgoing.clone(), deadline, &mut *watch).await?;
         let head = opened.head();
         let is_refused = match head.status {
             StatusCode::UNAUTHORIZED => true,
@@ -247,7 +276,7 @@ impl Shared {
         self.pool.put(opened.connection.wire, Some(opened.connection.body));
         let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
         outgoing.authorize(authorization.as_deref())?;
-        send(outgoing).await
+        open(&self.pool, &self.config, target, outgoing, deadline, watch).await
     }
 
     /// A GET that listens, or resumes after `cursor`.

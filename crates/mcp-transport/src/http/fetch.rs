@@ -171,7 +171,7 @@ impl Fetcher {
             Outgoing { method: Method::GET, headers: headers::fetch(), body: Bytes::new(), session: None };
         let mut hops = 0;
         loop {
-            let (response, mut carrier) = send(&pool, config, &target, &outgoing).await?;
+            let (response, mut carrier) = send(&pool, config, &target, &outgoing, &mut |_| true).await?;
             let (head, mut body) = response.into_parts();
             let status = head.status;
             if redirect::is_redirect(status) {

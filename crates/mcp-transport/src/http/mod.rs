@@ -36,7 +36,7 @@ pub use self::exchange::Exchange;
 pub use self::fetch::{Document, FetchLimits, Fetcher};
 #[cfg(feature = "http2")]
 pub use self::http2::Http2Options;
-pub use self::post::{Post, PostKind, RequestHead};
+pub use self::post::{Departure, Post, PostKind, RequestHead};
 pub use self::proxy::Proxy;
 pub use self::server::HttpServer;
 pub use self::sse_channel::{SseReceiver, SseSender};

@@ -55,6 +55,16 @@ impl Post {
     }
 }
 
+/// Where a posted message is on its way, as [`HttpConnection::post_watched`](super::HttpConnection::post_watched) tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Departure {
+    /// A connection is there, and bytes of the message may be on it from now on.
+    Leaves,
+    /// None of the message was on the connection after all; it waits for another one.
+    Stays,
+}
+
 /// What a posted message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

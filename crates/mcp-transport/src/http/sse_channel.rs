@@ -71,7 +71,7 @@ impl SseSender {
         let headers = shared.templates.initialize();
         let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
         let deadline = Some(shared.config.timeouts.head);
-        let opened = shared.open_at(&self.endpoint, outgoing, deadline).await?;
+        let opened = shared.open_at(&self.endpoint, outgoing, deadline, &mut |_| true).await?;
         let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
         core.handle_head(now(), opened.head())?;
         let mut exchange = Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection);

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use crate::http::core::proxy::ProxyServer;
 use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
 use crate::http::core::{fault, headers, redirect};
+use crate::http::post::Departure;
 use crate::{Error, ErrorKind};
 
 /// How hyper says that a head exceeds the number of fields or of bytes.
@@ -84,6 +86,9 @@ impl Opened {
     }
 }
 
+/// Who is told where a request is on its way, and asked whether it may go.
+pub(crate) type Watch<'a> = &'a mut (dyn FnMut(Departure) -> bool + Send);
+
 /// Sends `outgoing` to `target` and waits for the head of the final response, at most `deadline`.
 pub(crate) async fn open(
     pool: &Arc<Pool>,
@@ -91,14 +96,21 @@ pub(crate) async fn open(
     target: &Target,
     outgoing: Outgoing,
     deadline: Option<Duration>,
+    watch: Watch<'_>,
 ) -> Result<Opened, Error> {
+    let left = AtomicBool::new(false);
+    let mut watch = |departure| {
+        left.store(departure == Departure::Leaves, Ordering::Relaxed);
+        watch(departure)
+    };
     // Pinned once: a future that is moved into each arm is kept once for each.
-    let mut exchange = pin!(follow(pool, config, target, outgoing));
+    let mut exchange = pin!(follow(pool, config, target, outgoing, &mut watch));
     match deadline {
         None => exchange.await,
         Some(deadline) => match time::timeout(deadline, exchange.as_mut()).await {
             Ok(result) => result,
-            Err(_) => Err(fault::timeout("the head of the response", deadline)),
+            Err(_) => Err(fault::timeout("the head of the response", deadline)
+                .with_outcome_unknown(left.load(Ordering::Relaxed))),
         },
     }
 }
@@ -108,12 +120,13 @@ async fn follow(
     config: &Config,
     target: &Target,
     outgoing: Outgoing,
+    watch: Watch<'_>,
 ) -> Result<Opened, Error> {
     let mut moved: Option<Target> = None;
     let mut hops = 0;
     loop {
         let target = moved.as_ref().unwrap_or(target);
-        let (response, wire) = send(pool, config, target, &outgoing).await?;
+        let (response, wire) = send(pool, config, target, &outgoing, &mut *watch).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
             let next =
@@ -156,6 +169,7 @@ pub(crate) async fn send(
     config: &Config,
     target: &Target,
     outgoing: &Outgoing,
+    watch: Watch<'_>,
 ) -> Result<(http::Response<Incoming>, Carrier), Error> {
     let mut refusals = 0;
     loop {
@@ -165,10 +179,18 @@ pub(crate) async fn send(
             None => Box::pin(fresh(pool, target, config)).await?,
         };
         let request = request(target, config, outgoing.clone(), carrier.is_http2());
+        if !watch(Departure::Leaves) {
+            return Err(Error::new(ErrorKind::Closed, "the request was given up before it was sent"));
+        }
         match carrier.send(request).await {
             Ok(response) => return Ok((response, carrier)),
-            Err(failed) if failed.is_unsent && !is_new => {}
-            Err(failed) if failed.is_refused && refusals < MAX_REFUSALS => refusals += 1,
+            Err(failed) if failed.is_unsent && !is_new => {
+                watch(Departure::Stays);
+            }
+            Err(failed) if failed.is_refused && refusals < MAX_REFUSALS => {
+                watch(Departure::Stays);
+                refusals += 1;
+            }
             Err(SendError { error, is_unsent, is_refused }) => {
                 return Err(broken(error, config).with_outcome_unknown(!is_unsent && !is_refused));
             }
