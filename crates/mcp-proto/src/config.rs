@@ -154,6 +154,15 @@ pub struct Limits {
     /// Bytes of params of all those requests together. Default 16 MiB: one message of the greatest default size, and
     /// far above what forms and sampling need. At the limit as above.
     pub max_server_request_bytes: usize,
+    /// Requests of the server of which it is remembered that they ended, so that a copy which takes another stream, or the
+    /// replay of one, asks nobody again (legacy era). Default 64, as many as are open at once. At the limit the oldest is
+    /// forgotten. Zero remembers none. What counts as a copy: id, method and params are the same, and it cannot belong to a
+    /// call that was made since. A copy is dropped with a diagnostic, for the first one was answered; of the requests a
+    /// keyed hash is kept and of the answers nothing.
+    pub max_ended_requests: usize,
+    /// How long that is remembered. Default 10 s: a copy on a second stream is milliseconds late, a replay as late as it
+    /// takes to reconnect; and a server that uses its ids again, against the protocol, is heard again soon.
+    pub ended_request_memory: Duration,
     /// How often one call may be asked for input in the middle (modern era). Default 10, as other clients have it. At
     /// the limit the call fails with [`CallError::TooManyRounds`](crate::CallError::TooManyRounds).
     pub max_input_rounds: u32,
@@ -171,6 +180,8 @@ impl Default for Limits {
             max_calls: 4096,
             max_server_requests: 64,
             max_server_request_bytes: 16 * 1024 * 1024,
+            max_ended_requests: 64,
+            ended_request_memory: Duration::from_secs(10),
             max_input_rounds: 10,
             max_tools_with_headers: 4096,
             max_excerpt_bytes: 256,

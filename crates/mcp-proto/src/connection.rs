@@ -11,6 +11,7 @@ use mcp_model::{MetaObject, ProtocolVersion, methods};
 use crate::cache::ResultCache;
 use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall};
 use crate::config::Config;
+use crate::deprecated::DeprecatedFeature;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::envelope::{self, Params};
 use crate::era::{Era, Wire};
@@ -63,6 +64,8 @@ pub struct Connection {
     /// The newest time that was told with an input or a call.
     pub(crate) clock: Option<Instant>,
     pub(crate) roots: Roots,
+    /// Of which it was said that they are in use.
+    pub(crate) deprecated_in_use: BTreeSet<DeprecatedFeature>,
     pub(crate) cache: ResultCache,
 }
 
@@ -87,6 +90,7 @@ impl Connection {
             wants_restart: false,
             clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
+            deprecated_in_use: BTreeSet::new(),
             cache: ResultCache::new(config.cache),
             config,
         }
@@ -308,6 +312,11 @@ impl Connection {
             Phase::Closed => Err(Misuse::Closed),
             _ => Err(Misuse::NotReady),
         }
+    }
+
+    /// The call that will be made next.
+    pub(crate) const fn coming_call(&self) -> CallId {
+        CallId(self.next_call)
     }
 
     pub(crate) fn next_call_id(&mut self) -> CallId {

@@ -35,6 +35,8 @@ pub enum DiagnosticKind {
     CallRetried,
     /// A notice of a change that no subscription asked for.
     ChangeIgnored,
+    /// A feature is in use that the revision means to drop; told once a connection for each.
+    DeprecatedFeature,
     /// The application's answer to an elicitation broke the requested schema; `cancel` was sent instead.
     ElicitationAnswerInvalid,
     /// The server's elicitation was refused with an error.
@@ -51,7 +53,7 @@ pub enum DiagnosticKind {
     ProgressIgnored,
     /// A list gave a cursor that had been followed before; it was cut there.
     RepeatedCursor,
-    /// A question with the id of one that is still open.
+    /// A question with the id of one that is still open, or a copy of one that ended a moment ago; dropped.
     RepeatedServerRequest,
     /// The server's sampling request was refused with an error.
     SamplingRequestInvalid,
@@ -61,6 +63,8 @@ pub enum DiagnosticKind {
     ServerRequestLimit,
     /// A question of the server timed out and was answered for the user.
     ServerRequestTimeout,
+    /// The server withdrew a question and gave a reason.
+    ServerRequestWithdrawn,
     /// The server lost the session, and a new one could not be opened; the connection is closed.
     SessionNotRenewed,
     /// What the application had set up (log level, a subscription) was refused in a new session.
@@ -87,6 +91,7 @@ impl DiagnosticKind {
         match self {
             Self::CallRetried => "call_retried",
             Self::ChangeIgnored => "change_ignored",
+            Self::DeprecatedFeature => "deprecated_feature",
             Self::ElicitationAnswerInvalid => "elicitation_answer_invalid",
             Self::ElicitationRequestInvalid => "elicitation_request_invalid",
             Self::InvalidMessage => "invalid_message",
@@ -100,6 +105,7 @@ impl DiagnosticKind {
             Self::ServerRequestAnswerInvalid => "server_request_answer_invalid",
             Self::ServerRequestLimit => "server_request_limit",
             Self::ServerRequestTimeout => "server_request_timeout",
+            Self::ServerRequestWithdrawn => "server_request_withdrawn",
             Self::SessionNotRenewed => "session_not_renewed",
             Self::SetupNotRestored => "setup_not_restored",
             Self::ToolDropped => "tool_dropped",

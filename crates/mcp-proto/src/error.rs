@@ -3,12 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
-use mcp_jsonrpc::{DecodeError, ErrorObject};
+use mcp_jsonrpc::{DecodeError, ErrorObject, Untrusted};
 use mcp_model::meta::InvalidKey;
 use mcp_model::{ProtocolVersion, ServerFeature};
 
+use crate::lifecycle::versions_shown;
 use crate::suspended::SuspendedCall;
 use crate::tasks::TaskError;
+
+/// How much of a key that a server chose an error shows, in bytes.
+pub(crate) const MAX_SHOWN_KEY: usize = 64;
 
 /// How a call ended when it did not end with a result.
 #[derive(Clone, Debug)]
@@ -23,6 +27,16 @@ pub enum CallError {
     Closed {
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
+    },
+    /// The server is of another era than when the connection was made, so it is another one under the same address. It refused
+    /// the request unprocessed, and will refuse all others: connect again. That is not done in the middle of a connection,
+    /// because what was agreed in it (capabilities, a session, subscriptions, tasks, what is asked of people) has no
+    /// counterpart in the other era.
+    EraChanged {
+        /// The revision of this connection.
+        was: ProtocolVersion,
+        /// How the server refused the request, with the revisions that it speaks now.
+        error: ErrorObject,
     },
     /// The server needs input to go on, and the application's handler did not give it. The server is not told.
     InputRefused(ErrorObject),
@@ -81,7 +95,8 @@ impl CallError {
             | Self::InvalidResult { .. }
             | Self::Oversized { .. }
             | Self::Task(_) => true,
-            Self::InputRefused(_)
+            Self::EraChanged { .. }
+            | Self::InputRefused(_)
             | Self::Rpc(_)
             | Self::Suspended(_)
             | Self::TooManyRounds { .. }
@@ -95,6 +110,12 @@ impl fmt::Display for CallError {
         match self {
             Self::Cancelled { .. } => f.write_str("the call was cancelled"),
             Self::Closed { .. } => f.write_str("the connection is closed"),
+            Self::EraChanged { was, error } => write!(
+                f,
+                "the server no longer speaks {}, in which this connection began, but {}: connect again",
+                was.as_str(),
+                versions_shown(error)
+            ),
             Self::InputRefused(_) => f.write_str("the input that the server needs was not given"),
             Self::Suspended(_) => f.write_str("the call waits for input"),
             Self::TooManyRounds { limit } => {
@@ -120,7 +141,7 @@ impl std::error::Error for CallError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::InvalidEnvelope(error) => Some(error),
-            Self::InputRefused(error) | Self::Rpc(error) => Some(error),
+            Self::EraChanged { error, .. } | Self::InputRefused(error) | Self::Rpc(error) => Some(error),
             Self::Task(error) => error.source(),
             _ => None,
         }
@@ -179,6 +200,14 @@ pub enum Misuse {
         /// The capability.
         capability: &'static str,
     },
+    /// An answer that a call put away cannot go on with ([`Connection::resume_suspended`](crate::Connection::resume_suspended)).
+    UnfitAnswer {
+        /// The key of the request, as the server chose it: untrusted.
+        key: String,
+        /// What is wrong with the answer: of an elicitation the first rule that it breaks, with the place. No value of the
+        /// answer is in it.
+        reason: String,
+    },
     /// The value does not serialise to JSON.
     Unserializable,
     /// An answer of a kind that this question cannot have. The question is still open.
@@ -209,6 +238,9 @@ impl fmt::Display for Misuse {
             Self::TooManyCalls { limit } => write!(f, "{limit} calls are in flight, which is the limit"),
             Self::NotDeclaredByClient { capability } => {
                 write!(f, "the client did not declare the capability {capability}")
+            }
+            Self::UnfitAnswer { key, reason } => {
+                write!(f, "the answer to {} cannot be sent: {reason}", Untrusted::new(key, MAX_SHOWN_KEY))
             }
             Self::Unserializable => f.write_str("the value does not serialise to JSON"),
             Self::WrongAnswer => {

@@ -270,7 +270,7 @@ impl Connection {
                     if self.phase.modern().is_some() {
                         self.end_subscription(&id);
                     } else {
-                        self.withdraw_server_request(&id);
+                        self.withdraw_server_request(&id, cancelled.reason.as_deref());
                     }
                 }
             }

@@ -5,7 +5,9 @@ mod cache;
 mod call;
 mod config;
 mod connection;
+mod deprecated;
 mod diagnostic;
+mod ended_requests;
 mod envelope;
 mod era;
 mod error;
@@ -47,7 +49,7 @@ pub use event::{Answer, EndReason, Event, InputRequest, ListKind, ServerRequest,
 pub use incoming::Origin;
 pub use phase::ServerFacts;
 pub use retry::{Failure, RetryConfig};
-pub use suspended::SuspendedCall;
+pub use suspended::{SuspendedCall, UnreadableQuestion};
 pub use taking::Taking;
 pub use tasks::{StoredTask, TaskConfig, TaskError, TaskOptions, TaskUpdate};
 pub use tool_headers::{ToolHeaders, ToolHeadersError};

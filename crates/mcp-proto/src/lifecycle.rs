@@ -126,6 +126,20 @@ pub(crate) fn versions_offered(error: &ErrorObject) -> Option<Vec<ProtocolVersio
     Some(data.supported.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
+/// What a refused call of an established connection comes to: the error of the server, or the news that it is of the other
+/// era now, which it shows by naming revisions of that era alone.
+pub(crate) fn refused(was: ProtocolVersion, error: ErrorObject) -> CallError {
+    let other_era = |versions: Vec<ProtocolVersion>| {
+        !versions.is_empty() && versions.iter().all(|version| version.is_modern() != was.is_modern())
+    };
+    if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && versions_offered(&error).is_some_and(other_era)
+    {
+        return CallError::EraChanged { was, error };
+    }
+    CallError::Rpc(error)
+}
+
 /// Every revision that a refusal lists, made safe to show.
 pub(crate) fn versions_shown(error: &ErrorObject) -> String {
     let names = read_versions(error).map(|data| data.supported.iter().cloned().collect::<Vec<_>>());

@@ -12,10 +12,11 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::connection::Connection;
+use crate::deprecated::DeprecatedFeature;
 use crate::era::Wire;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
-use crate::lifecycle::versions_offered;
+use crate::lifecycle::{refused, versions_offered};
 use crate::mrtr::takes_input;
 use crate::phase::Phase;
 use crate::tool_headers::ToolHeadersError;
@@ -80,6 +81,7 @@ impl Connection {
         if let Some((_, members)) = &mut self.meta {
             members.insert(meta::LOG_LEVEL, &wanted.level).map_err(|_| Misuse::Unserializable)?;
         }
+        self.note_deprecated(DeprecatedFeature::Logging);
         let call = self.next_call_id();
         self.push_event(Event::CallEnded { call, outcome: Ok(nothing) });
         Ok(call)
@@ -215,7 +217,11 @@ impl Connection {
             modern.mismatch = Some(error);
             return self.relist(now, call, state, None);
         }
-        self.end_call(call, &state, Err(CallError::Rpc(error)));
+        let refused = match self.phase.modern() {
+            Some(version) => refused(version, error),
+            None => CallError::Rpc(error),
+        };
+        self.end_call(call, &state, Err(refused));
     }
 }
 

@@ -26,6 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallState, earliest};
 use crate::connection::Connection;
+use crate::deprecated::DeprecatedFeature;
 use crate::error::CallError;
 use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
 use crate::server_requests::Asker;
@@ -146,7 +147,7 @@ impl Connection {
     }
 
     /// One question, checked as if it had come by itself.
-    pub(crate) fn read_entry(&self, embedded: &Embedded) -> Result<Entry, CallError> {
+    pub(crate) fn read_entry(&mut self, embedded: &Embedded) -> Result<Entry, CallError> {
         let undeclared = || CallError::InvalidResult {
             reason: "the server asked for input that this client did not declare".to_owned(),
         };
@@ -156,6 +157,7 @@ impl Connection {
         let refused = |error: ErrorObject| CallError::InvalidResult { reason: error.message };
         match embedded.method.as_str() {
             methods::ROOTS_LIST if self.config.roots.is_some() => {
+                self.note_deprecated(DeprecatedFeature::Roots);
                 let roots = RawJson::from_serialize(&self.current_roots()).map_err(|_| undeclared())?;
                 Ok(Entry::Answer(roots))
             }
@@ -163,6 +165,7 @@ impl Connection {
                 Ok(Entry::Ask(InputRequest::Elicit(self.read_elicitation(params).map_err(refused)?)))
             }
             methods::SAMPLING_CREATE_MESSAGE if self.config.sampling => {
+                self.note_deprecated(DeprecatedFeature::Sampling);
                 Ok(Entry::Ask(InputRequest::CreateMessage(self.read_sampling(params).map_err(refused)?)))
             }
             _ => Err(undeclared()),
@@ -315,6 +318,13 @@ impl InputRequest {
     /// How much of the peer's text it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.text().len()
+    }
+
+    pub(crate) const fn method(&self) -> &'static str {
+        match self {
+            Self::Elicit(_) => methods::ELICITATION_CREATE,
+            Self::CreateMessage(_) => methods::SAMPLING_CREATE_MESSAGE,
+        }
     }
 
     /// Its params, as they came.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
-use mcp_model::methods;
+use mcp_model::{ProtocolVersion, methods};
 use serde::Deserialize;
 
 use crate::call::{CallId, CallKind, CallOptions};
@@ -208,7 +208,22 @@ impl Connection {
     }
 
     pub(crate) fn handle_renewal_refused(&mut self, error: &ErrorObject) {
-        self.fail_renewal(&CallError::Rpc(error.clone()));
+        let was =
+            self.phase.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
+        let refused = lifecycle::refused(was, error.clone());
+        if matches!(refused, CallError::EraChanged { .. })
+            && let Phase::Renewing(renewal) = &self.phase
+        {
+            // Those that waited for the session hear why there is none; the phase goes first, so that none of them tries again.
+            let held = renewal.held.clone();
+            self.phase = Phase::Closed;
+            for call in held {
+                if let Some(state) = self.remove_call(call) {
+                    self.end_call(call, &state, Err(refused.clone()));
+                }
+            }
+        }
+        self.fail_renewal(&refused);
     }
 
     pub(crate) fn fail_renewal(&mut self, error: &CallError) {

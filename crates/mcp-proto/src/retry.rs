@@ -8,7 +8,8 @@
 //! | anything else: an answer of any kind, a timeout, a limit, another status | never | never |
 //!
 //! Idempotent by the protocol are the lists, `resources/read`, `completion/complete`, `server/discover`, `ping` and
-//! `tasks/get`; never `tools/call`, whatever its annotations say, for they are the server's word. It is the same call: it
+//! `tasks/get`; never `tools/call`, whatever its annotations say, for they are the server's word. So is the handshake, which
+//! does nothing at the server but open a session that nobody uses. It is the same call: it
 //! keeps its deadline, what people answered on the way, and its one end. Each attempt that may have been seen has a new id.
 //!
 //! Nothing that the server writes makes a call be tried again or oftener. Its `Retry-After` only lengthens a wait, within
@@ -22,6 +23,8 @@ use crate::call::{CallId, CallKind, CallOptions};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::Wire;
+use crate::error::CallError;
+use crate::phase::Phase;
 use crate::timers::Timer;
 
 /// How often and how soon a call is tried again where that is safe (exchanges only: a channel that breaks is over).
@@ -92,9 +95,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether a call of this method may be made again after it.
-    fn allows(self, method: Option<&str>) -> bool {
-        let idempotent = method.is_some_and(is_idempotent);
+    /// Whether a call may be made again after it.
+    const fn allows(self, idempotent: bool) -> bool {
         match self {
             Self::NotSent => true,
             Self::Lost => idempotent,
@@ -140,14 +142,21 @@ impl Connection {
     /// For what else a failed exchange may lead to see
     /// [`handle_exchange_failed`](Self::handle_exchange_failed), which comes first.
     pub fn retry(&mut self, now: Instant, call: CallId, failure: Failure) -> bool {
-        if !self.is_ready() {
+        let Some(state) = self.calls.get(&call) else { return false };
+        let shakes_hands = match self.phase {
+            Phase::Probing(_) => state.kind == CallKind::Probe,
+            Phase::Initializing(_) => state.kind == CallKind::Initialize,
+            _ => false,
+        };
+        if !shakes_hands && !self.is_ready() {
             return false;
         }
-        let Some(state) = self.calls.get(&call) else { return false };
         // Once there is a task, the request under way is about it; that waits and asks again by itself.
         let method = state.modern.as_ref().map(|asked| asked.method.as_str());
-        let under_way = state.kind == CallKind::Ordinary && state.on_wire && state.dispatched;
-        let allowed = under_way && state.task.is_none() && failure.allows(method);
+        let idempotent = shakes_hands || method.is_some_and(is_idempotent);
+        let left_or_may = state.dispatched || failure == Failure::NotSent;
+        let under_way = (shakes_hands || state.kind == CallKind::Ordinary) && state.on_wire && left_or_may;
+        let allowed = under_way && state.task.is_none() && failure.allows(idempotent);
         if !allowed || state.retries_left == 0 {
             return false;
         }
@@ -163,7 +172,7 @@ impl Connection {
         state.retries_left = left - 1;
         state.dispatched = false;
         state.retry_at = Some(at);
-        if state.modern.is_some() {
+        if state.modern.is_some() || shakes_hands {
             // What was sent may still be answered, and that answer is for nobody.
             state.on_wire = false;
             self.wire.remove(&state.wire_id);
@@ -183,6 +192,9 @@ impl Connection {
     pub(crate) fn repeat(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.calls.get_mut(&call) else { return };
         state.retry_at = None;
+        if state.kind.is_handshake() {
+            return self.shake_hands_again(now, call);
+        }
         if state.modern.is_none() {
             // Nobody has seen it, so it is the same message.
             return if self.is_ready() { self.send_held(call) } else { self.hold(now, call) };
@@ -197,6 +209,29 @@ impl Connection {
         self.set_deadline(call, started, deadline);
         if !self.is_ready() {
             self.hold(now, call);
+        }
+    }
+
+    /// Sends the request of the handshake that failed on its way once more, under a new id.
+    fn shake_hands_again(&mut self, now: Instant, call: CallId) {
+        let Some(state) = self.remove_call(call) else { return };
+        let sent = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Probing(handshake) => {
+                let version = handshake.version;
+                self.probe(now, call, handshake, version).is_ok()
+            }
+            Phase::Initializing(handshake) => {
+                let version = handshake.version;
+                self.initialize(now, call, handshake, version).is_ok()
+            }
+            other => {
+                self.phase = other;
+                false
+            }
+        };
+        match self.calls.get_mut(&call).filter(|_| sent) {
+            Some(fresh) => fresh.retries_left = state.retries_left,
+            None => self.end_call(call, &state, Err(CallError::Closed { dispatched: false })),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::call::{CallId, CallKind};
 use crate::config::{ElicitationSupport, Limits};
 use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
+use crate::ended_requests::{Content, EndedRequests};
 use crate::error::Misuse;
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
 use crate::sampling::SamplingAsked;
@@ -26,6 +27,8 @@ pub(crate) struct ServerRequests {
     open: HashMap<ServerRequestId, Open>,
     /// Finds the question that the server withdraws, and refuses an id that is in use.
     by_wire_id: HashMap<RequestId, ServerRequestId>,
+    /// Finds the copy of a question that ended.
+    ended: EndedRequests,
     capacity: usize,
     capacity_bytes: usize,
     /// Params of the open questions.
@@ -41,6 +44,8 @@ pub(crate) struct Open {
     related_task: Option<RelatedTask>,
     /// Calls whose time stands still for it.
     standing: Vec<CallId>,
+    /// By which a copy of it is known.
+    content: Content,
     bytes: usize,
     deadline: Option<Instant>,
 }
@@ -66,6 +71,7 @@ impl ServerRequests {
         Self {
             open: HashMap::new(),
             by_wire_id: HashMap::new(),
+            ended: EndedRequests::new(limits),
             capacity: limits.max_server_requests,
             capacity_bytes: limits.max_server_request_bytes,
             bytes: 0,
@@ -77,10 +83,14 @@ impl ServerRequests {
         self.open.len()
     }
 
-    fn remove(&mut self, id: ServerRequestId) -> Option<Open> {
+    /// Takes a question out. `next_call`: the call that will be made next.
+    fn remove(&mut self, now: Option<Instant>, id: ServerRequestId, next_call: CallId) -> Option<Open> {
         let open = self.open.remove(&id)?;
         if let Asker::Server(wire_id) = &open.asker {
             self.by_wire_id.remove(wire_id);
+            if let Some(now) = now {
+                self.ended.remember(now, wire_id.clone(), open.content, next_call);
+            }
         }
         self.bytes = self.bytes.saturating_sub(open.bytes);
         Some(open)
@@ -96,10 +106,11 @@ impl ServerRequests {
             .then(|| format!("the client keeps at most {capacity_bytes} bytes of unanswered requests"))
     }
 
-    /// Forgets every question, oldest first.
+    /// Forgets every question, oldest first, and those that ended.
     /// With the calls whose time stood still for each.
     pub(crate) fn drain(&mut self) -> Vec<(ServerRequestId, Vec<CallId>)> {
         self.by_wire_id.clear();
+        self.ended.clear();
         self.bytes = 0;
         let mut questions: Vec<_> = self.open.drain().map(|(id, open)| (id, open.standing)).collect();
         questions.sort_unstable();
@@ -123,7 +134,7 @@ impl Connection {
 
     /// Takes an open question out of every table.
     pub(crate) fn take_question(&mut self, request: ServerRequestId) -> Option<Open> {
-        let open = self.server_requests.remove(request)?;
+        let open = self.server_requests.remove(self.clock, request, self.coming_call())?;
         self.disarm(open.deadline, Timer::ServerRequest(request));
         self.stand_no_more(self.clock, request, &open.standing);
         Some(open)
@@ -180,6 +191,12 @@ impl Connection {
             // itself, and two answers under one id would help it to.
             return self
                 .diagnose(DiagnosticKind::RepeatedServerRequest, format!("request {id} is open already"));
+        }
+        let place = (self.config.wire, related_call, self.coming_call());
+        let text = params.map_or("", |params| params.as_str());
+        if self.server_requests.ended.is_copy(now, place, &id, method, text) {
+            let message = format!("request {id} came again after it had ended");
+            return self.diagnose(DiagnosticKind::RepeatedServerRequest, message);
         }
         match method {
             // Answered at any time, also during the handshake (ping, "Behavior Requirements").
@@ -282,6 +299,7 @@ impl Connection {
             InputRequest::Elicit(request) => Asked::Elicit(request.clone()),
             InputRequest::CreateMessage(params) => Asked::CreateMessage(SamplingAsked::of(params)),
         };
+        let content = self.server_requests.ended.content(input.method(), input.text());
         let id = ServerRequestId(self.server_requests.next);
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
@@ -296,21 +314,29 @@ impl Connection {
             Asker::Server(_) => self.related_task(input.text()),
             Asker::Round { .. } => None,
         };
-        self.server_requests.open.insert(id, Open { asker, asked, related_task, standing, bytes, deadline });
+        self.server_requests
+            .open
+            .insert(id, Open { asker, asked, related_task, standing, content, bytes, deadline });
         self.push_event(Event::ServerRequest(ServerRequest { id, wire_id, related_call, route, input }));
         id
     }
 
     /// `notifications/cancelled` from the server: the question is withdrawn and must not be answered.
-    pub(crate) fn withdraw_server_request(&mut self, wire_id: &RequestId) {
+    pub(crate) fn withdraw_server_request(&mut self, wire_id: &RequestId, why: Option<&str>) {
         let Some(&request) = self.server_requests.by_wire_id.get(wire_id) else { return };
         if self.take_question(request).is_some() {
+            if let Some(why) = why {
+                let shown = excerpt(why, self.config.limits.max_excerpt_bytes);
+                let message = format!("request {wire_id} was withdrawn: {shown}");
+                self.diagnose(DiagnosticKind::ServerRequestWithdrawn, message);
+            }
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Withdrawn });
         }
     }
 
     pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
-        let Some(open) = self.server_requests.remove(request) else { return };
+        let next_call = self.coming_call();
+        let Some(open) = self.server_requests.remove(Some(now), request, next_call) else { return };
         self.stand_no_more(Some(now), request, &open.standing);
         let waited = self.config.server_request_timeout.as_millis();
         let what = match &open.asker {

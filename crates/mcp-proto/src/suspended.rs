@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Instant;
 
-use mcp_elicitation::ElicitResult;
-use mcp_jsonrpc::RawJson;
+use mcp_elicitation::{ElicitRequest, ElicitResult, RequestRules, Revision};
+use mcp_jsonrpc::{RawJson, Untrusted};
 use mcp_model::{InputRequest as Embedded, methods};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{CallId, CallKind, CallOptions, ModernCall};
 use crate::connection::Connection;
-use crate::error::Misuse;
-use crate::event::Answer;
+use crate::error::{MAX_SHOWN_KEY, Misuse};
+use crate::event::{Answer, InputRequest};
 use crate::gate;
 use crate::mrtr::{Pause, takes_input, with_input};
 use crate::phase::Phase;
@@ -60,9 +60,82 @@ impl fmt::Debug for SuspendedCall {
     }
 }
 
+impl SuspendedCall {
+    /// What the server asks, by key, each as the kind of question that it is, to be shown and answered in whatever process.
+    /// Read by the default rules for elicitations; where the client has others (another URL policy, say), see
+    /// [`questions_by`](Self::questions_by).
+    ///
+    /// ```
+    /// # fn example(suspended: &mcp_proto::SuspendedCall) -> Result<(), mcp_proto::UnreadableQuestion> {
+    /// use mcp_proto::InputRequest;
+    ///
+    /// for (key, question) in suspended.questions()? {
+    ///     match question {
+    ///         InputRequest::Elicit(form_or_url) => println!("{key}: {}", form_or_url.message()),
+    ///         _ => println!("{key}: something for a model"),
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`UnreadableQuestion`] for the first one that does not fit. It was checked when the call was put away, so either the rules
+    /// are others or the stored text is.
+    pub fn questions(&self) -> Result<BTreeMap<&str, InputRequest>, UnreadableQuestion> {
+        self.questions_by(&RequestRules::new(Revision::V2026_07_28))
+    }
+
+    /// As [`questions`](Self::questions), by rules of the application's own.
+    ///
+    /// # Errors
+    /// As [`questions`](Self::questions).
+    pub fn questions_by(
+        &self,
+        rules: &RequestRules,
+    ) -> Result<BTreeMap<&str, InputRequest>, UnreadableQuestion> {
+        let read = |(key, request): (&'_ String, &RawJson)| {
+            let unreadable = |reason: String| UnreadableQuestion { key: key.clone(), reason };
+            let no_request = |_| unreadable("it is no request with params".to_owned());
+            let embedded: Embedded = request.parse().map_err(no_request)?;
+            let params = RawJson::from_serialize(&embedded.params).map_err(no_request)?;
+            match embedded.method.as_str() {
+                methods::ELICITATION_CREATE => ElicitRequest::parse_with(params.as_str(), rules)
+                    .map(InputRequest::Elicit)
+                    .map_err(|error| unreadable(error.wire_message())),
+                methods::SAMPLING_CREATE_MESSAGE => Ok(InputRequest::CreateMessage(params)),
+                _ => Err(unreadable("its method is no question".to_owned())),
+            }
+        };
+        self.requests.iter().map(|(key, request)| Ok((key.as_str(), read((key, request))?))).collect()
+    }
+}
+
+/// A question of a call that was put away which cannot be read; see [`SuspendedCall::questions`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnreadableQuestion {
+    /// Its key, as the server chose it: untrusted.
+    pub key: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl fmt::Display for UnreadableQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the question {} is not readable: {}",
+            Untrusted::new(&self.key, MAX_SHOWN_KEY),
+            self.reason
+        )
+    }
+}
+
+impl std::error::Error for UnreadableQuestion {}
+
 impl Connection {
     /// Takes up a call that was put away ([`CallOptions::suspend`]). Each of its requests needs its answer; answers to
-    /// elicitations are checked, and filled with defaults, as ever. Refused with [`Misuse::WrongAnswer`] where one is
+    /// elicitations are checked, and filled with defaults, as ever. Refused with [`Misuse::UnfitAnswer`] where one is
     /// missing, does not fit or answers nothing: nothing was sent then, and it can be tried again.
     pub fn resume_suspended(
         &mut self,
@@ -80,14 +153,15 @@ impl Connection {
             return Err(Misuse::NotInRevision { method: suspended.method.clone(), version });
         }
         gate::check(&suspended.method, version, &server.capabilities)?;
-        if answers.keys().any(|key| !suspended.requests.contains_key(key)) {
-            return Err(Misuse::WrongAnswer);
+        if let Some(key) = answers.keys().find(|key| !suspended.requests.contains_key(*key)) {
+            return Err(unfit(key, "nothing of this name was asked"));
         }
         let mut responses = suspended.responses.clone();
         let mut answers = answers;
         for (key, request) in &suspended.requests {
-            let answer = answers.remove(key).ok_or(Misuse::WrongAnswer)?;
-            responses.insert(key.clone(), self.checked_answer(request, answer)?);
+            let answer = answers.remove(key).ok_or_else(|| unfit(key, "there is none"))?;
+            let checked = self.checked_answer(request, answer).map_err(|reason| unfit(key, reason))?;
+            responses.insert(key.clone(), checked);
         }
         let pause = Pause::answered(suspended.request_state.clone(), responses);
         let params = with_input(suspended.params.as_ref(), &pause).map_err(|_| Misuse::Unserializable)?;
@@ -102,24 +176,34 @@ impl Connection {
         Ok(call)
     }
 
-    fn checked_answer(&self, request: &RawJson, answer: Answer) -> Result<RawJson, Misuse> {
-        let request: Embedded = request.parse().map_err(|_| Misuse::WrongAnswer)?;
+    /// The answer as it may leave, or why it must not.
+    fn checked_answer(&self, request: &RawJson, answer: Answer) -> Result<RawJson, String> {
+        let unreadable = || "the stored request is not readable".to_owned();
+        let request: Embedded = request.parse().map_err(|_| unreadable())?;
         if request.method != methods::ELICITATION_CREATE {
             return match answer {
                 Answer::Result(result) => Ok(result),
-                Answer::Elicit(_) | Answer::Error(_) => Err(Misuse::WrongAnswer),
+                Answer::Elicit(_) => Err("the request is no elicitation".to_owned()),
+                Answer::Error(_) => Err("an error is no answer here".to_owned()),
             };
         }
         let result = match answer {
             Answer::Elicit(result) => result,
-            Answer::Result(result) => result.parse::<ElicitResult>().map_err(|_| Misuse::WrongAnswer)?,
-            Answer::Error(_) => return Err(Misuse::WrongAnswer),
+            Answer::Result(result) => {
+                result.parse::<ElicitResult>().map_err(|_| "it is no answer to an elicitation".to_owned())?
+            }
+            Answer::Error(_) => return Err("an error is no answer here".to_owned()),
         };
         let params = request.params.as_ref().map(|params| RawJson::from_serialize(params.as_ref()));
-        let params = params.transpose().map_err(|_| Misuse::WrongAnswer)?;
+        let params = params.transpose().map_err(|_| unreadable())?;
         let asked = self.read_elicitation(params.as_ref().map(RawJson::as_raw_ref));
-        let checked =
-            asked.map_err(|_| Misuse::WrongAnswer)?.check(result).map_err(|_| Misuse::WrongAnswer)?;
-        RawJson::from_serialize(&checked).map_err(|_| Misuse::Unserializable)
+        let asked = asked.map_err(|refused| refused.message)?;
+        // It repeats no value of the answer.
+        let checked = asked.check(result).map_err(|error| error.to_string())?;
+        RawJson::from_serialize(&checked).map_err(|_| "it does not serialise".to_owned())
     }
+}
+
+fn unfit(key: &str, reason: impl Into<String>) -> Misuse {
+    Misuse::UnfitAnswer { key: key.to_owned(), reason: reason.into() }
 }

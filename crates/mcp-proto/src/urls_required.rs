@@ -29,6 +29,7 @@ use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
+use crate::lifecycle::refused;
 use crate::mrtr::takes_input;
 use crate::timers::Timer;
 
@@ -107,7 +108,13 @@ impl Connection {
             Some(retry) if error.code.get() == URL_ELICITATION_REQUIRED => retry.permit.take(),
             _ => None,
         };
-        let Some(permit) = permit else { return self.end_call(call, &state, Err(CallError::Rpc(error))) };
+        let Some(permit) = permit else {
+            let refused = match self.server() {
+                Some(server) => refused(server.protocol_version, error),
+                None => CallError::Rpc(error),
+            };
+            return self.end_call(call, &state, Err(refused));
+        };
         let rules = self.elicitation_rules(ProtocolVersion::V2025_11_25);
         let batch = match UrlBatch::parse(error.data.as_ref().map_or("null", RawJson::as_str), &rules) {
             Ok(batch) => batch,

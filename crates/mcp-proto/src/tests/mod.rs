@@ -8,7 +8,9 @@ mod calls;
 mod cancellation;
 mod closed;
 mod deadlines;
+mod deprecated;
 mod elicitation;
+mod ended_requests;
 mod eras;
 mod invariants;
 mod lifecycle;
@@ -19,6 +21,7 @@ mod mrtr;
 mod progress;
 mod refusals;
 mod renewal;
+mod replaced;
 mod retry;
 mod sampling;
 mod secrets;
@@ -69,12 +72,21 @@ struct Session {
     /// What was sent and not yet looked at.
     sent: Vec<Transmit>,
     events: Vec<Event>,
+    /// What was said of deprecated features.
+    deprecated: Vec<String>,
 }
 
 impl Session {
     fn new(config: Config) -> Self {
         let start = epoch();
-        Self { core: Connection::new(config), start, now: start, sent: Vec::new(), events: Vec::new() }
+        Self {
+            core: Connection::new(config),
+            start,
+            now: start,
+            sent: Vec::new(),
+            events: Vec::new(),
+            deprecated: Vec::new(),
+        }
     }
 
     /// A session whose handshake is complete.
@@ -128,8 +140,12 @@ impl Session {
             self.sent.push(transmit);
         }
         while let Some(event) = self.core.poll_event() {
-            if !matches!(event, Event::CallPaused { .. } | Event::CallDeadlineMoved { .. }) {
-                self.events.push(event);
+            match event {
+                Event::CallPaused { .. } | Event::CallDeadlineMoved { .. } => {}
+                Event::Diagnostic(said) if said.kind == DiagnosticKind::DeprecatedFeature => {
+                    self.deprecated.push(said.message);
+                }
+                event => self.events.push(event),
             }
         }
     }

@@ -251,7 +251,7 @@ fn a_refused_revision_is_tried_once_more_and_a_missing_capability_is_not() {
 
     let (call, request) = session.ask("tools/list", &json!({}));
     session.refuse_modern(&request, -32022, &json!({"supported": ["2025-11-25"]}));
-    assert!(matches!(session.failure(call), CallError::Rpc(_)));
+    assert!(matches!(session.failure(call), CallError::EraChanged { .. }));
     let (call, request) = session.ask("tools/list", &json!({}));
     session.refuse_modern(&request, -32021, &json!({"requiredCapabilities": {"sampling": {}}}));
     assert!(matches!(session.failure(call), CallError::Rpc(error) if error.code.get() == -32021));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_elicitation::ElicitResult;
+use mcp_elicitation::{ElicitResult, RequestRules, Revision, UrlPolicy};
 use mcp_jsonrpc::{ErrorCode, ErrorObject};
 use mcp_model::Root;
 use serde_json::{Value, json};
@@ -295,6 +295,40 @@ fn closing_ends_a_paused_call_and_its_questions() {
     session.assert_idle();
 }
 
+/// What was put away is shown and answered without the connection that put it away.
+#[test]
+fn the_questions_of_a_suspended_call_are_typed() {
+    let mut session = Session::modern(everything());
+    let options = CallOptions { suspend: true, ..CallOptions::default() };
+    let (call, request) = session.ask_with("tools/call", &json!({"name": "t"}), &options);
+    let url = json!({"mode": "url", "message": "m", "elicitationId": "e", "url": "http://localhost:1/"});
+    let requests = json!({
+        "a": form(), "b": {"method": "roots/list"}, "c": sampling(),
+        "d": {"method": "elicitation/create", "params": url},
+    });
+    session.answer(&request["id"], &required(&requests, Some(STATE)));
+    let CallError::Suspended(suspended) = session.failure(call) else { panic!("not suspended") };
+    let questions = suspended.questions().unwrap();
+    assert_eq!(questions.keys().copied().collect::<Vec<_>>(), ["a", "c", "d"], "the roots need nobody");
+    let InputRequest::Elicit(asked) = &questions["a"] else { panic!("a form") };
+    assert_eq!(asked.message(), "m");
+    assert!(
+        matches!(&questions["c"], InputRequest::CreateMessage(params) if params.as_str().contains("maxTokens"))
+    );
+
+    // Other rules are the application's business, and what somebody else wrote into the store is told.
+    let strict =
+        RequestRules::new(Revision::V2026_07_28).url(UrlPolicy::default().allow_loopback_http(false));
+    assert_eq!(suspended.questions_by(&strict).unwrap_err().key, "d");
+    for foreign in [json!(5), json!({"method": "roots/list"}), json!({"method": "elicitation/create"})] {
+        let mut suspended = suspended.clone();
+        suspended.requests.insert("x".to_owned(), raw(&foreign));
+        let unreadable = suspended.questions().unwrap_err();
+        assert_eq!(unreadable.key, "x");
+        assert!(unreadable.to_string().starts_with("the question x is not readable: "), "{unreadable}");
+    }
+}
+
 /// A call that is put away in one session and taken up in another, with everything it was made of.
 #[test]
 fn a_suspended_call_goes_on_in_another_session() {
@@ -318,8 +352,22 @@ fn a_suspended_call_goes_on_in_another_session() {
     };
     let content = serde_json::Map::from_iter([("n".to_owned(), json!("no number"))]);
     let misfit = Answer::Elicit(ElicitResult::accept(content));
-    for answers in [vec![], vec![("a", misfit)], vec![("a", accept()), ("z", accept())]] {
-        assert_eq!(resume(&mut session, answers), Err(Misuse::WrongAnswer));
+    let no_error = Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no"));
+    for (answers, key, reason) in [
+        (vec![], "a", "there is none"),
+        (vec![("a", misfit)], "a", "invalid answer: /n: must be an integer"),
+        (vec![("a", no_error)], "a", "an error is no answer here"),
+        (vec![("a", Answer::Result(raw(&json!(5))))], "a", "it is no answer to an elicitation"),
+        (vec![("a", accept()), ("z\u{1b}", accept())], "z\u{1b}", "nothing of this name was asked"),
+    ] {
+        let refused = resume(&mut session, answers).unwrap_err();
+        let shown = refused.to_string();
+        assert_eq!(refused, Misuse::UnfitAnswer { key: key.to_owned(), reason: reason.to_owned() });
+        assert_eq!(
+            shown,
+            format!("the answer to {} cannot be sent: {reason}", key.replace('\u{1b}', "\\u{1b}"))
+        );
+        assert!(!shown.contains("no number"), "{shown}");
     }
     session.assert_idle();
     let call = resume(&mut session, vec![("a", accept())]).unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::modern::on_exchanges;
 use super::{ALL_CAPABILITIES, Session, config};
 use crate::{
-    CallError, CallId, CallOptions, Config, DiagnosticKind, ExchangeFailure, Failure, RetryConfig, Wire,
+    CallError, CallId, CallOptions, Config, DiagnosticKind, ExchangeFailure, Failure, Mode, RetryConfig, Wire,
 };
 
 const IDEMPOTENT: [&str; 7] = [
@@ -146,6 +146,65 @@ fn a_tool_call_that_never_left_is_sent_again() {
         session.outcome(call).unwrap();
         session.assert_idle();
     }
+}
+
+/// seed:B26: reaching the server, `server/discover` and `initialize`, with waits that grow; a refusal is final at once.
+#[test]
+fn a_handshake_that_fails_on_its_way_is_tried_again_a_few_times() {
+    let start = |mode: Mode, retry: RetryConfig| {
+        let mut session = Session::new(Config { mode, retry, wire: Wire::Exchanges, ..config() });
+        let call = session.initialize();
+        (session, call)
+    };
+    for mode in [Mode::Auto, Mode::Legacy] {
+        for failure in [Failure::NotSent, Failure::Lost, status(500), status(503), busy(0)] {
+            let (mut session, call) = start(mode.clone(), RetryConfig::default());
+            let first = session.only_sent();
+            assert!(session.fails(call, failure));
+            let second = session.tries_again(call, 125, 250);
+            assert_eq!((&second["method"], &second["params"]), (&first["method"], &first["params"]));
+            assert_ne!(second["id"], first["id"]);
+            assert!(session.fails(call, failure));
+            session.tries_again(call, 250, 500);
+            assert!(!session.fails(call, failure), "three times in all");
+            session.core.handle_closed();
+        }
+        for failure in [400, 401, 403, 404, 405, 501].map(status) {
+            let (mut session, call) = start(mode.clone(), RetryConfig::default());
+            session.sent();
+            assert!(!session.core.retry(session.now, call, failure), "{failure:?}");
+        }
+        let (mut session, call) = start(mode.clone(), RetryConfig::off());
+        session.sent();
+        assert!(!session.fails(call, Failure::NotSent));
+    }
+    // Whichever attempt succeeds, all goes on as if it had been the first.
+    let (mut session, call) = start(Mode::Legacy, RetryConfig::default());
+    session.sent();
+    assert!(session.fails(call, Failure::Lost));
+    let request = session.tries_again(call, 125, 250);
+    session.sent.clear();
+    session.answer(&request["id"], &json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
+    session.outcome(call).unwrap();
+    assert_eq!(session.only_sent()["method"], "notifications/initialized");
+    session.core.handle_initialized_delivered(session.now);
+    assert!(session.core.is_ready());
+}
+
+/// seed:B26: all attempts together have the time of one handshake.
+#[test]
+fn no_attempt_of_a_handshake_begins_after_its_time() {
+    let initialize_timeout = Duration::from_millis(400);
+    let mut session =
+        Session::new(Config { wire: Wire::Exchanges, mode: Mode::Legacy, initialize_timeout, ..config() });
+    let call = session.initialize();
+    session.sent();
+    assert!(session.fails(call, Failure::NotSent));
+    session.tries_again(call, 125, 250);
+    session.advance(Duration::from_millis(100));
+    assert!(!session.fails(call, Failure::NotSent));
+    session.core.forget(call);
+    session.assert_idle();
 }
 
 /// seed:3.4
@@ -294,15 +353,12 @@ fn a_retry_waits_for_a_new_session() {
 }
 
 #[test]
-fn only_calls_of_the_application_are_tried_again() {
+fn subscriptions_and_calls_that_are_over_are_not_tried_again() {
     let mut session = modern_with(RetryConfig::default());
     let wanted = serde_json::from_value(json!({"toolsListChanged": true})).unwrap();
     let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
     session.drain();
     assert!(!session.core.retry(session.now, listen, Failure::NotSent));
-    let mut session = Session::new(on_exchanges());
-    let probe = session.initialize();
-    assert!(!session.core.retry(session.now, probe, Failure::NotSent));
     let mut session = both();
     let gone = session[0].ask("tools/list", &json!({})).0;
     session[0].core.forget(gone);

@@ -83,9 +83,9 @@ fn a_request_with_the_id_of_an_open_one_is_ignored() {
     assert!(session.sent().is_empty());
     session.core.answer(session.now, request, ok()).unwrap();
     session.only_sent();
-    // The id is free again.
-    let again = open(&mut session, &json!("q"));
-    assert_ne!(again, request);
+    // The id is free again, for another question.
+    session.peer(r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}"#);
+    assert_ne!(session.question().id, request);
 }
 
 /// seed:B37, protocol:RT-01, protocol:G-01, field:FR-114
@@ -174,8 +174,12 @@ fn a_withdrawn_question_is_not_answered() {
     session.peer(
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0,"reason":"x"}}"#,
     );
-    let Event::ServerRequestEnded { request: ended, reason } = session.only_event() else { panic!("an end") };
-    assert_eq!((ended, reason), (request, EndReason::Withdrawn));
+    let events = session.events();
+    let [Event::Diagnostic(said), Event::ServerRequestEnded { request: ended, reason }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(said.kind, DiagnosticKind::ServerRequestWithdrawn);
+    assert_eq!((*ended, *reason), (request, EndReason::Withdrawn));
     assert_eq!(session.core.answer(session.now, request, ok()), Err(Misuse::StaleRequest));
     assert!(session.sent().is_empty() && !session.core.is_asked(request) && session.core.is_asked(other));
     // Withdrawn twice, or after the answer: nothing.
@@ -185,6 +189,36 @@ fn a_withdrawn_question_is_not_answered() {
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#);
     assert!(session.events().is_empty());
     session.assert_idle();
+}
+
+/// protocol:C-04: the reason is for whoever logs, cut and escaped; without one there is nothing to say.
+#[test]
+fn the_reason_of_a_withdrawal_is_told() {
+    let check = |reason: Value, told: Option<&str>| {
+        let mut session = sampling();
+        open(&mut session, &json!("q"));
+        let params = json!({"requestId": "q", "reason": reason});
+        session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+        let mut events = session.events();
+        assert!(matches!(events.pop(), Some(Event::ServerRequestEnded { reason: EndReason::Withdrawn, .. })));
+        let said: Vec<String> = events
+            .iter()
+            .map(|event| match event {
+                Event::Diagnostic(diagnostic) => diagnostic.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(said.iter().map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(told));
+    };
+    check(
+        json!("the user left\u{1b}"),
+        Some("server_request_withdrawn: request \"q\" was withdrawn: the user left\\u{1b}"),
+    );
+    check(json!(null), None);
+    let long = "x".repeat(1000);
+    let shown =
+        format!("server_request_withdrawn: request \"q\" was withdrawn: {}… (1000 bytes)", "x".repeat(256));
+    check(json!(long), Some(&shown));
 }
 
 #[test]
