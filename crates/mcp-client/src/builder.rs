@@ -192,6 +192,11 @@ impl ClientBuilder {
 
     /// How long the handshake may take in all: asking for the era, `initialize`, and doing that over again with a program that
     /// ended when it was asked, or over the HTTP transport of 2024-11-05. Default 60 s.
+    ///
+    /// A connect that fails ends what it began before it returns, so it may take longer by the time that closing has: for a
+    /// program the steps of [`CloseWaits`](crate::transport::stdio::CloseWaits), 7 s if it resists all of them (one that ends with
+    /// its input takes milliseconds); for an HTTP session [`HttpTimeouts::close`](crate::transport::http::HttpTimeouts::close), 5 s
+    /// (nothing where there is none). To be done at a certain time, drop the future: what it began is ended in the background.
     pub fn initialize_timeout(mut self, timeout: Duration) -> Self {
         self.config.initialize_timeout = timeout;
         self
@@ -245,8 +250,8 @@ impl ClientBuilder {
     }
 
     /// Whether and how calls are tried again that failed on their way to an HTTP server: any call of which no byte was sent,
-    /// and lists, reads and completions where the connection broke or a gateway refused; a tool call of which the server may
-    /// have seen anything is never repeated. Each time is told as a diagnostic. [`RetryConfig::off`] never tries again.
+    /// and lists, reads, completions and the handshake where the connection broke or a gateway refused; a tool call of which the
+    /// server may have seen anything is never repeated. Each time is told as a diagnostic. [`RetryConfig::off`] never tries again.
     pub fn retry(mut self, retry: RetryConfig) -> Self {
         self.config.retry = retry;
         self

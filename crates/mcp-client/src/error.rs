@@ -15,6 +15,9 @@ use crate::schema::{OutputError, SchemaError};
 /// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
 const MAX_SHOWN_MESSAGE: usize = 512;
 
+/// How much of a tool's name `Display` shows, in bytes.
+const MAX_SHOWN_NAME: usize = 128;
+
 /// Why an operation of the client failed.
 ///
 /// `Display` is one line. What it shows of the server's own words is cut and its control characters are escaped;
@@ -29,6 +32,16 @@ struct Inner {
     cause: Cause,
     outcome_unknown: bool,
     first_attempt: Option<Error>,
+    /// The HTTP status that the error object of a server came with, where that was no success.
+    status: Option<u16>,
+    place: Option<Place>,
+}
+
+/// Which of many servers an error is about, and which of its tools.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) server: Arc<str>,
+    pub(crate) tool: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -79,7 +92,8 @@ pub enum ErrorKind {
     Transport,
     /// The server wants other credentials; see [`Error::www_authenticate`].
     Unauthorized,
-    /// Client and server have no protocol revision in common.
+    /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, and it
+    /// takes a new connection to speak to that ([`CallError::EraChanged`]).
     UnsupportedVersion,
 }
 
@@ -129,7 +143,9 @@ impl Error {
                     _ => ErrorKind::LimitExceeded,
                 },
                 CallError::Timeout { .. } => ErrorKind::Timeout,
-                CallError::UnsupportedVersion { .. } => ErrorKind::UnsupportedVersion,
+                CallError::EraChanged { .. } | CallError::UnsupportedVersion { .. } => {
+                    ErrorKind::UnsupportedVersion
+                }
                 _ => ErrorKind::PeerMisbehaved,
             },
             Cause::Connector(_) => ErrorKind::Transport,
@@ -162,6 +178,7 @@ impl Error {
         match &self.inner.cause {
             Cause::Call(
                 CallError::Rpc(object)
+                | CallError::EraChanged { error: object, .. }
                 | CallError::InputRefused(object)
                 | CallError::Task(TaskError::Unknown(object)),
             ) => Some(object),
@@ -170,9 +187,20 @@ impl Error {
         }
     }
 
-    /// The HTTP status of the answer, where it was no success.
+    /// The HTTP status of the answer, where it was no success, also where it came with an error object.
     pub fn status(&self) -> Option<u16> {
-        self.transport().and_then(mcp_transport::Error::status)
+        self.inner.status.or_else(|| self.transport().and_then(mcp_transport::Error::status))
+    }
+
+    /// Which server of a [`Host`](crate::host::Host) this is about, by the name that it has there.
+    pub fn server_name(&self) -> Option<&str> {
+        self.inner.place.as_ref().map(|place| &*place.server)
+    }
+
+    /// Which tool of that server was called with [`Host::call_tool`](crate::host::Host::call_tool), by the server's own name for it.
+    /// Untrusted.
+    pub fn tool_name(&self) -> Option<&str> {
+        self.inner.place.as_ref().and_then(|place| place.tool.as_deref())
     }
 
     /// How the task of the call ended, where that is why there is no result.
@@ -279,10 +307,34 @@ impl Error {
 
     /// The call that was put away, where that is what happened to it.
     pub(crate) fn into_suspended(self) -> Result<SuspendedCall, Self> {
-        match self.inner.cause {
+        let mut inner = self.inner;
+        match inner.cause {
             Cause::Call(CallError::Suspended(suspended)) => Ok(*suspended),
-            cause => Err(Self::new(cause, self.inner.outcome_unknown)),
+            cause => {
+                inner.cause = cause;
+                Err(Self { inner })
+            }
         }
+    }
+
+    /// The answer of the server came with this HTTP status.
+    pub(crate) fn answered_with(mut self, status: u16) -> Self {
+        let is_answer = matches!(self.inner.cause, Cause::Call(_)) && self.error_object().is_some();
+        if is_answer && status >= 400 {
+            self.inner.status = Some(status);
+        }
+        self
+    }
+
+    /// It is about this server of a host, and maybe a tool. What is known already stays.
+    pub(crate) fn at(mut self, place: &Place) -> Self {
+        self.inner.place.get_or_insert_with(|| place.clone());
+        self
+    }
+
+    /// It is about this server of a host.
+    pub(crate) fn at_server(self, server: &str) -> Self {
+        self.at(&Place { server: Arc::from(server), tool: None })
     }
 
     /// A handshake that failed did nothing, whatever of it reached the server.
@@ -293,7 +345,9 @@ impl Error {
     }
 
     fn new(cause: Cause, outcome_unknown: bool) -> Self {
-        Self { inner: Box::new(Inner { cause, outcome_unknown, first_attempt: None }) }
+        Self {
+            inner: Box::new(Inner { cause, outcome_unknown, first_attempt: None, status: None, place: None }),
+        }
     }
 
     pub(crate) fn call(error: CallError) -> Self {
@@ -369,8 +423,19 @@ impl From<mcp_transport::Error> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.inner.place {
+            Some(Place { server, tool: Some(tool) }) => {
+                write!(f, "tool {} of server {server}: ", Untrusted::new(tool, MAX_SHOWN_NAME))?;
+            }
+            Some(Place { server, tool: None }) => write!(f, "server {server}: ")?,
+            None => {}
+        }
         self.inner.cause.fmt(f)?;
         match &self.inner.first_attempt {
+            // Most programs that cannot start cannot do so twice, in the same words.
+            Some(first) if first.inner.cause.to_string() == self.inner.cause.to_string() => {
+                f.write_str(" (twice)")
+            }
             Some(first) => write!(f, " (the first attempt: {first})"),
             None => Ok(()),
         }

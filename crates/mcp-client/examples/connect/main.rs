@@ -114,7 +114,7 @@ fn print_usage(usage: &Usage) -> ExitCode {
             ExitCode::SUCCESS
         }
         Usage::Mistake(mistake) => {
-            eprintln!("{mistake}\n\n{USAGE}");
+            eprintln!("connect: {mistake}\n`--help` shows what can be said.");
             ExitCode::from(2)
         }
     }

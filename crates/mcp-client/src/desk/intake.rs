@@ -134,7 +134,15 @@ impl Intake {
     /// The connection is gone, and everything of it ends. Later words of it are ignored.
     pub(crate) fn leave(&self) {
         self.desk.with(|state, now| state.machine.handle_connection_lost(now, self.connection));
-        let gone = self.desk.lock().connections.remove(&self.connection);
+        let gone = {
+            let mut state = self.desk.lock();
+            for listener in &state.staff.listeners {
+                if listener.connection == Some(self.connection) {
+                    listener.more.notify_one();
+                }
+            }
+            state.connections.remove(&self.connection)
+        };
         // Not under the lock: what its handler owns may be of this desk.
         drop(gone);
     }

@@ -106,12 +106,14 @@ impl fmt::Debug for PendingElicitation {
 pub struct Elicitations {
     desk: Desk,
     id: u64,
+    /// Of which connection they are, if only of one.
+    connection: Option<ConnectionId>,
     more: Arc<Notify>,
 }
 
 impl Elicitations {
-    /// The next question that is still open. Cancel safe. `None` never comes while the desk is there, which it is as long
-    /// as this value: end the loop with the connection.
+    /// The next question that is still open. Cancel safe. `None` when the connection has ended, where they are the questions of
+    /// one client; those of a desk never end, for the desk is there as long as this value.
     pub async fn next(&mut self) -> Option<PendingElicitation> {
         loop {
             // A permit is left where one comes between the look and the wait.
@@ -119,8 +121,16 @@ impl Elicitations {
             if let Some(pending) = self.desk.fetch(self.id) {
                 return Some(pending);
             }
+            if self.is_over() {
+                return None;
+            }
             more.await;
         }
+    }
+
+    /// Whether nothing can come any more.
+    fn is_over(&self) -> bool {
+        self.connection.is_some_and(|of| !self.desk.lock().connections.contains_key(&of))
     }
 }
 
@@ -206,7 +216,7 @@ impl Desk {
         for question in waiting {
             self.offer(question);
         }
-        Elicitations { desk: self.clone(), id, more }
+        Elicitations { desk: self.clone(), id, connection, more }
     }
 
     /// The next question for a listener, if there is one.

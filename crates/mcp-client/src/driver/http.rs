@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
-use mcp_transport::http::{HttpConnection, Post, RequestHead};
+use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
@@ -38,16 +38,29 @@ impl HttpLink {
         transmit: Transmit,
         on_progress: &mut Option<ProgressFn>,
     ) -> Result<(), Error> {
-        if !call.dispatched() {
+        if !call.is_open() {
             return Ok(());
         }
+        // Until there is a connection nothing has left, and a call that ends before that has done nothing.
+        let mut given_up = false;
+        let mut watch = |departure| match departure {
+            Departure::Leaves => {
+                given_up = !call.dispatched();
+                !given_up
+            }
+            _ => {
+                call.held_back();
+                true
+            }
+        };
         let posted = tokio::select! {
             biased;
-            posted = self.connection.post(post(transmit)) => posted,
+            posted = self.connection.post_watched(post(transmit), &mut watch) => posted,
             () = call.over() => return Ok(()),
         };
         let mut exchange = match posted {
             Ok(exchange) => exchange,
+            Err(_) if given_up => return Ok(()),
             Err(error) => return refused(call, error),
         };
         call.answered_with(exchange.status());

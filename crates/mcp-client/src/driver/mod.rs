@@ -25,6 +25,7 @@ mod tasking;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
@@ -432,7 +433,7 @@ impl Driver {
         };
         self.dispatch(outbox);
         match opened {
-            Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id }),
+            Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
             Err(misuse) => Err(Error::misuse(misuse)),
         }
@@ -462,7 +463,7 @@ impl Driver {
                 Step::Ended(Err(CallError::Closed { dispatched })) => {
                     return Err(self.closed_error(dispatched));
                 }
-                Step::Ended(Err(error)) => return Err(Error::call(error)),
+                Step::Ended(Err(error)) => return Err(call.ended_by(error)),
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::{Context, Poll};
 
 use mcp_model::ProgressNotificationParams;
@@ -16,6 +17,8 @@ use crate::error::Error;
 pub(crate) struct OpenCall {
     pub(super) driver: Arc<Driver>,
     pub(super) id: CallId,
+    /// The HTTP status that its last answer came with.
+    pub(super) status: AtomicU16,
 }
 
 impl OpenCall {
@@ -109,6 +112,11 @@ impl OpenCall {
             || state.slots.get(&self.id).is_some_and(|slot| !slot.transmits.is_empty())
     }
 
+    /// Whether the call has not ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.driver.lock().core.is_open(self.id)
+    }
+
     /// The request leaves now. `false`: the call has ended meanwhile, and it must not.
     pub(super) fn dispatched(&self) -> bool {
         self.driver.lock().core.handle_dispatched(self.id)
@@ -155,7 +163,13 @@ impl OpenCall {
 
     /// The HTTP status of the answer under way.
     pub(super) fn answered_with(&self, status: u16) {
+        self.status.store(status, Ordering::Relaxed);
         self.driver.lock().core.handle_status(self.id, status);
+    }
+
+    /// How the call ended, with what the transport knows of that.
+    pub(super) fn ended_by(&self, error: CallError) -> Error {
+        Error::call(error).answered_with(self.status.load(Ordering::Relaxed))
     }
 
     /// What was to be sent for this call after its end (`notifications/initialized`).

@@ -120,7 +120,7 @@ async fn make(
 ) {
     let _unsettled = Unsettled { host: host.clone(), name: Arc::clone(&name), generation };
     let Some(builder) = Registry::client_builder(&host, &name, generation, &connector) else { return };
-    let made = connector.connect(builder).await;
+    let made = connector.connect(builder).await.map_err(|error| error.at_server(&name));
     let Some(registry) = host.upgrade() else { return };
     let outcome = registry.settle(&name, generation, made);
     drop(registry);

@@ -15,7 +15,7 @@ use super::tool_names::NamedTool;
 use crate::builder::ClientBuilder;
 use crate::client::{Client, Closed};
 use crate::desk::Desk;
-use crate::error::Error;
+use crate::error::{Error, Place};
 use crate::requests::Call;
 
 /// Connections to many servers, by name.
@@ -183,7 +183,7 @@ impl Host {
     /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has, [`Timeout`](crate::ErrorKind::Timeout).
     pub async fn disconnect(&self, name: &str) -> Result<Closed, Error> {
         match self.registry.begin_closing(name)? {
-            Some(closing) => closing.outcome().await,
+            Some(closing) => closing.outcome().await.map_err(|error| error.at_server(name)),
             None => Ok(Closed { process: None }),
         }
     }
@@ -266,7 +266,7 @@ impl Host {
         &self.registry.desk
     }
 
-    /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)).
+    /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)). Its errors say which server and which tool.
     ///
     /// # Errors
     ///
@@ -276,7 +276,10 @@ impl Host {
         tool: &NamedTool,
         arguments: impl Serialize,
     ) -> Result<Call<CallToolResult>, Error> {
-        Ok(self.client(tool.server())?.call_tool(tool.tool().name.clone(), arguments))
+        let client = self.client(tool.server())?;
+        let place =
+            Place { server: Arc::from(tool.server()), tool: Some(Arc::from(tool.tool().name.as_str())) };
+        Ok(client.call_tool(tool.tool().name.clone(), arguments).at(place))
     }
 
     /// Replaces the roots that are offered to every server, now and later. Each connected server is told once, if they differ
@@ -300,7 +303,8 @@ impl Host {
         let asking = self.registry.desire(name, |server| server.logging_level = Some(level)).await?;
         let Some(asking) = asking else { return Ok(()) };
         let host = Arc::downgrade(&self.registry);
-        Registry::ask_for_level(&host, &asking.name, asking.generation, &asking.client).await
+        let agreed = Registry::ask_for_level(&host, &asking.name, asking.generation, &asking.client).await;
+        agreed.map_err(|error| error.at_server(name))
     }
 
     /// Wants to be told of these changes by a server, on this connection and on later ones, as
@@ -321,7 +325,9 @@ impl Host {
         let asking = self.registry.desire(name, |server| server.subscription = wanted).await?;
         let Some(asking) = asking else { return Ok(None) };
         let host = Arc::downgrade(&self.registry);
-        Registry::ask_for_subscription(&host, &asking.name, asking.generation, &asking.client).await.map(Some)
+        let granted =
+            Registry::ask_for_subscription(&host, &asking.name, asking.generation, &asking.client).await;
+        granted.map(Some).map_err(|error| error.at_server(name))
     }
 
     pub(super) fn registry(&self) -> &Arc<Registry> {

@@ -76,6 +76,7 @@ impl Host {
             asked.spawn(async move {
                 let items = tokio::time::timeout(limit, list.all()).await;
                 let items = items.unwrap_or_else(|_| Err(Error::timed_out(limit)));
+                let items = items.map_err(|error| error.at_server(&server));
                 ServerList { server, generation, items }
             });
         }

@@ -26,8 +26,8 @@ impl<T> Call<T> {
 
     /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
-        let Self { client, method, params, options, on_progress, inspect, resumed, .. } = self;
-        Call { client, method, params, options, on_progress, inspect, resumed, reading: Reading::RAW }
+        let Self { client, method, params, options, on_progress, inspect, resumed, place, .. } = self;
+        Call { client, method, params, options, on_progress, inspect, resumed, place, reading: Reading::RAW }
     }
 }
 

@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::client::Client;
 use crate::driver::{CallResult, ProgressFn, ReadResult};
-use crate::error::Error;
+use crate::error::{Error, Place};
 
 pub(crate) use task::{Decode, Parts};
 
@@ -50,6 +50,8 @@ pub struct Call<T> {
     pub(crate) inspect: Option<InspectFn>,
     /// It was suspended before, and goes on.
     resumed: Option<Box<Resumed>>,
+    /// Of which server of a host it is.
+    place: Option<Box<Place>>,
     reading: Reading<T>,
 }
 
@@ -103,6 +105,11 @@ impl<T> Call<T> {
         self
     }
 
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(Box::new(place));
+        self
+    }
+
     /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.options.meta.get_or_insert_default().extend(meta);
@@ -115,13 +122,13 @@ impl<T: 'static> IntoFuture for Call<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, params, options, on_progress, inspect, resumed, reading } = self;
+        let Self { client, method, params, options, on_progress, inspect, resumed, place, reading } = self;
         let name = method.clone();
         let Reading { lent, owned: decode } = reading;
         // Who inspects a result wants it raw.
         let read = lent.filter(|_| inspect.is_none());
         let untyped = Untyped { client, method, params, options, on_progress, inspect, resumed, read };
-        CallFuture { result: untyped.start(), method: name, decode, value: PhantomData }
+        CallFuture { result: untyped.start(), method: name, place, decode, value: PhantomData }
     }
 }
 
@@ -177,6 +184,7 @@ impl<T> fmt::Debug for Call<T> {
 pub struct CallFuture<T> {
     result: CallResultFuture,
     method: Cow<'static, str>,
+    place: Option<Box<Place>>,
     decode: Decode<T>,
     value: PhantomData<fn() -> T>,
 }
@@ -185,13 +193,17 @@ impl<T: 'static> Future for CallFuture<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.result.as_mut().poll(context).map(|result| match result? {
+        let polled = self.result.as_mut().poll(context).map(|result| match result? {
             CallResult::Raw(raw) => (self.decode)(&self.method, raw),
             CallResult::Read(value) => match value.downcast() {
                 Ok(value) => Ok(*value),
                 Err(_) => unreachable!("both functions of a `Reading` make the same type"),
             },
-        })
+        });
+        match &self.place {
+            Some(place) => polled.map_err(|error: Error| error.at(place)),
+            None => polled,
+        }
     }
 }
 
@@ -270,6 +282,7 @@ impl Client {
             on_progress: None,
             inspect: None,
             resumed: None,
+            place: None,
             reading,
         }
     }

@@ -33,7 +33,8 @@ impl<T> Call<T> {
     }
 
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
-        let Self { client, method, params, options, on_progress, inspect: _, resumed, reading } = self;
+        let Self { client, method, params, options, on_progress, inspect: _, resumed, place: _, reading } =
+            self;
         let origin = params.map(|params| match resumed {
             Some(resumed) => {
                 let Resumed { call, answers } = *resumed;
