@@ -7,7 +7,9 @@
 //! Four tools, listed in two pages: `count` reports progress, `book_table` asks a form question in the middle of the call,
 //! `connect_account` asks for consent to a URL, `echo` answers at once.
 //!
-//! What it deliberately leaves out: resources, prompts, event ids (so its streams cannot be resumed), and other revisions. A server is of one
+//! [`serve_notebook`] has other tools, and resources: what it lists changes while a client looks at it.
+//!
+//! What it deliberately leaves out: prompts, event ids (so its streams cannot be resumed), and other revisions. A server is of one
 //! era, as most are: the `serve_modern_*` functions know no `initialize`, and the others no `server/discover`.
 //!
 //! ```text
@@ -22,6 +24,7 @@ mod http;
 mod limits;
 mod message;
 mod modern;
+mod notebook;
 mod session;
 mod stdio;
 mod tasks;
@@ -30,7 +33,9 @@ mod tests;
 mod tools;
 
 pub use http::{serve_http, serve_modern_http};
-pub use stdio::{serve_modern_stdio_process, serve_stdio, serve_stdio_process};
+pub use stdio::{
+    serve_modern_notebook, serve_modern_stdio_process, serve_notebook, serve_stdio, serve_stdio_process,
+};
 
 use limits::Limits;
 

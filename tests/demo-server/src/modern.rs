@@ -63,7 +63,7 @@ fn takes_tasks(capabilities: &Map<String, Value>) -> bool {
 }
 
 /// The client's capabilities, after checking what each request must say.
-fn check_meta(params: &Value) -> Result<&Map<String, Value>, Refusal> {
+pub(crate) fn check_meta(params: &Value) -> Result<&Map<String, Value>, Refusal> {
     let missing = |key: &str| Refusal::new(INVALID_PARAMS, format!("_meta needs {key}"));
     let meta = params.get("_meta").ok_or_else(|| missing(VERSION_KEY))?;
     let version = meta.get(VERSION_KEY).and_then(Value::as_str).ok_or_else(|| missing(VERSION_KEY))?;
@@ -108,7 +108,7 @@ pub(crate) fn status(code: i64) -> hyper::StatusCode {
     }
 }
 
-fn complete(mut result: Value) -> Value {
+pub(crate) fn complete(mut result: Value) -> Value {
     if let Some(members) = result.as_object_mut() {
         members.insert("resultType".into(), "complete".into());
         let server = json!({"name": "mcp-demo-server", "version": env!("CARGO_PKG_VERSION")});
@@ -117,7 +117,7 @@ fn complete(mut result: Value) -> Value {
     result
 }
 
-fn cacheable(result: Value) -> Value {
+pub(crate) fn cacheable(result: Value) -> Value {
     let mut result = complete(result);
     if let Some(members) = result.as_object_mut() {
         members.insert("ttlMs".into(), TTL_MS.into());

@@ -18,6 +18,7 @@ use crate::message::{
     self, INVALID_PARAMS, INVALID_REQUEST, Incoming, METHOD_NOT_FOUND, Refusal, UNAVAILABLE,
 };
 use crate::modern::{self, Rounds};
+use crate::notebook::{self, Notebook, Served};
 use crate::tasks::{self, Design};
 use crate::{Era, Limits, PROTOCOL_VERSION, tools};
 
@@ -46,6 +47,8 @@ enum Phase {
 pub(crate) struct Session {
     era: Era,
     limits: Limits,
+    /// What is served in place of the four tools.
+    notebook: Option<Notebook>,
     state: Mutex<State>,
 }
 
@@ -63,6 +66,15 @@ struct State {
 
 impl Session {
     pub(crate) fn new(era: Era, limits: Limits) -> Arc<Self> {
+        Self::of(era, limits, None)
+    }
+
+    /// A session with notes, which change.
+    pub(crate) fn with_notebook(era: Era, limits: Limits) -> Arc<Self> {
+        Self::of(era, limits, Some(Notebook::new(era)))
+    }
+
+    fn of(era: Era, limits: Limits, notebook: Option<Notebook>) -> Arc<Self> {
         let state = State {
             phase: Phase::Fresh,
             takes_forms: false,
@@ -71,7 +83,7 @@ impl Session {
             questions: HashMap::new(),
             calls: HashMap::new(),
         };
-        Arc::new(Self { era, limits, state: Mutex::new(state) })
+        Arc::new(Self { era, limits, notebook, state: Mutex::new(state) })
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -122,6 +134,18 @@ impl Session {
         outlet: &Outlet,
     ) -> Result<Option<Value>, Refusal> {
         let phase = self.lock().phase;
+        if let Some(notebook) = &self.notebook
+            && (phase == Phase::Ready || self.era == Era::Modern && phase != Phase::Closed)
+        {
+            if self.era == Era::Modern {
+                modern::check_meta(&params)?;
+            }
+            match notebook.request(id, method, &params, outlet)? {
+                Some(Served::Result(result)) => return Ok(Some(result)),
+                Some(Served::Listening) => return Ok(None),
+                None => {}
+            }
+        }
         if self.era == Era::Modern && phase != Phase::Closed {
             return match modern::request(method, &params)? {
                 modern::Reply::Result(result) => Ok(Some(result)),
@@ -170,18 +194,22 @@ impl Session {
             state.takes_urls = elicitation.contains_key("url");
         }
         state.phase = Phase::Greeted;
+        let declared = match &self.notebook {
+            Some(_) => notebook::capabilities(),
+            None => json!({"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}),
+        };
         Ok(json!({
             "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {
-                "tools": {},
-                "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}},
-            },
+            "capabilities": declared,
             "serverInfo": {
                 "name": "mcp-demo-server",
                 "title": "Demo server",
                 "version": env!("CARGO_PKG_VERSION"),
             },
-            "instructions": "Four tools to try a client with: count, book_table, connect_account, echo.",
+            "instructions": match &self.notebook {
+                Some(_) => "Write notes with write_note; each is a resource.",
+                None => "Four tools to try a client with: count, book_table, connect_account, echo.",
+            },
         }))
     }
 
@@ -192,6 +220,9 @@ impl Session {
             "notifications/cancelled" => {
                 if let Some(id) = params.get("requestId") {
                     state.calls.remove(&id.to_string());
+                    if let Some(notebook) = &self.notebook {
+                        notebook.cancelled(id);
+                    }
                 }
             }
             _ => {}

@@ -42,12 +42,45 @@ where
     serve(reader, writer, Era::Legacy, Limits::default()).await
 }
 
+/// Serves notes that change, in place of the four tools, to one client of 2025-11-25 over a pair of byte streams: a tool writes them,
+/// each is a resource, and the list of tools grows with the first.
+///
+/// # Errors
+/// What reading or writing gave.
+pub async fn serve_notebook<R, W>(reader: R, writer: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    converse(reader, writer, Session::with_notebook(Era::Legacy, Limits::default())).await
+}
+
+/// The same for a client of 2026-07-28.
+///
+/// # Errors
+/// What reading or writing gave.
+pub async fn serve_modern_notebook<R, W>(reader: R, writer: W) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    converse(reader, writer, Session::with_notebook(Era::Modern, Limits::default())).await
+}
+
 pub(crate) async fn serve<R, W>(reader: R, writer: W, era: Era, limits: Limits) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let session = Session::new(era, limits);
+    converse(reader, writer, Session::new(era, limits)).await
+}
+
+async fn converse<R, W>(reader: R, writer: W, session: Arc<Session>) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let limits = *session.limits();
     let _closing = CloseOnDrop(&session);
     let (outlet, queue) = mpsc::channel(limits.queued_messages);
     let serving = Arc::clone(&session);
