@@ -7,7 +7,7 @@ use mcp_client::transport::stdio::LineLimits;
 use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind, StdioServer};
 use serde_json::json;
 
-use super::peer::{Peer, builder, diagnostics, pipe_with, recorded};
+use super::peer::{Peer, builder, connected, diagnostics, pipe_with, recorded};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -180,4 +180,47 @@ async fn a_call_given_up_while_it_waits_for_room_has_not_left() {
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Timeout, true));
     let cancelled = peer.expect("notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], request["id"]);
+}
+
+/// field:FR-133: what listens to notices may take its time and ask the server in the middle: the call whose answer follows them
+/// does not wait for it, and the order stays.
+#[tokio::test(start_paused = true)]
+async fn a_slow_listener_that_asks_the_server_holds_up_no_call() {
+    let (client, mut peer) = connected(builder()).await;
+    let mut events = client.events();
+    let asking = client.clone();
+    let listening = tokio::spawn(async move {
+        let mut heard = Vec::new();
+        while heard.len() < 4 {
+            let told = match events.next().await.unwrap() {
+                ClientEvent::Log(message) => message.data.get().to_owned(),
+                ClientEvent::ListChanged(_) => "changed".to_owned(),
+                other => panic!("{other:?}"),
+            };
+            let tools = asking.list_tools().all().await.unwrap();
+            assert_eq!(tools.len(), 0);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            heard.push(told);
+        }
+        heard
+    });
+    tokio::task::yield_now().await;
+
+    let begun = tokio::time::Instant::now();
+    let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
+    let request = peer.expect("tools/call").await;
+    for n in 1..=3 {
+        let params = json!({ "level": "info", "data": n });
+        peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })).await;
+    }
+    peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })).await;
+    peer.answer(&request, json!({ "content": [] })).await;
+    call.await.unwrap().unwrap();
+    assert_eq!(begun.elapsed(), Duration::ZERO, "nobody was waited for");
+    for _ in 0..4 {
+        let request = peer.expect("tools/list").await;
+        peer.answer(&request, json!({ "tools": [] })).await;
+    }
+    assert_eq!(listening.await.unwrap(), ["1", "2", "3", "changed"]);
+    assert_eq!(begun.elapsed(), Duration::from_secs(8));
 }

@@ -240,7 +240,7 @@ async fn a_modern_server_that_becomes_a_legacy_one_is_met_anew_and_not_on_the_sa
     let legacy_only = json!({ "supported": ["2025-11-25"], "requested": "2026-07-28" });
     let refusals = [
         (("400 Bad Request", error(-32000, Value::Null)), "rpc"),
-        (("400 Bad Request", error(-32022, legacy_only)), "rpc"),
+        (("400 Bad Request", error(-32022, legacy_only)), "unsupported_version"),
         (("400 Bad Request", Value::Null), "transport"),
         (("404 Not Found", Value::Null), "transport"),
         (("200 OK", error(-32601, Value::Null)), "rpc"),

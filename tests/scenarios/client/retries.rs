@@ -1,8 +1,11 @@
 //! Calls over HTTP that fail on their way.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mcp_client::transport::http::{Credentials, CredentialsFuture, Refused};
 use mcp_client::{Client, HttpServer, Mode, RetryConfig};
 use serde_json::{Value, json};
 
@@ -121,4 +124,73 @@ async fn a_server_that_keeps_refusing_is_left_alone() {
         }
         assert_eq!(summary(listing.await.unwrap()).0, "transport", "{head}");
     }
+}
+
+/// Credentials that are there, or never come.
+struct Stalling(Arc<AtomicBool>);
+
+impl Credentials for Stalling {
+    fn authorization(&self) -> CredentialsFuture<'_, Option<String>> {
+        Box::pin(async {
+            if self.0.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Ok(None)
+        })
+    }
+
+    fn refused<'a>(&'a self, _: Refused<'a>) -> CredentialsFuture<'a, bool> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+}
+
+/// A call whose time is up before it could leave has done nothing, and says so: here its credentials are still being fetched.
+#[tokio::test]
+async fn a_call_that_times_out_before_it_left_has_a_known_outcome() {
+    let server = Server::start().await;
+    let stalls = Arc::new(AtomicBool::new(false));
+    let endpoint =
+        HttpServer::new(&server.url()).unwrap().credentials(Arc::new(Stalling(Arc::clone(&stalls))));
+    let connecting = tokio::spawn(async move { builder().mode(Mode::Auto).connect(endpoint).await });
+    let (mut peer, probe) = server.request().await;
+    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
+    answer(&mut peer, &probe, discovered).await;
+    let client = connecting.await.unwrap().unwrap();
+
+    let pay = || client.call_tool("pay", json!({})).timeout(Duration::from_millis(50)).into_future();
+    stalls.store(true, Ordering::SeqCst);
+    assert_eq!(summary(pay().await), ("timeout", false), "nothing was written");
+    stalls.store(false, Ordering::SeqCst);
+    let (outcome, _) = tokio::join!(pay(), peer.request());
+    assert_eq!(summary(outcome), ("timeout", true), "the server has it");
+}
+
+/// seed:B26: connecting outlasts a connection that breaks and a server that is not there yet; a refusal is final at once.
+#[tokio::test]
+async fn connecting_is_tried_again_a_few_times() {
+    let (recording, events) = recorded(builder());
+    let server = Server::start().await;
+    let url = server.url();
+    let builder = recording.mode(Mode::Auto);
+    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
+    let (peer, first) = server.request().await;
+    drop(peer);
+    let (mut peer, second) = server.request().await;
+    assert_ne!(id(&first), id(&second));
+    peer.respond("502 Bad Gateway", "", "").await;
+    drop(peer);
+    let (mut peer, third) = server.request().await;
+    let discovered =
+        json!({ "supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete" });
+    answer(&mut peer, &third, discovered).await;
+    connecting.await.unwrap().unwrap();
+    assert_eq!(diagnostics(&events), ["call_retried"; 2]);
+
+    let url = server.url();
+    let connecting =
+        tokio::spawn(async move { super::peer::builder().connect(HttpServer::new(&url).unwrap()).await });
+    let (mut peer, _) = server.request().await;
+    peer.respond("403 Forbidden", "", "").await;
+    assert_eq!(summary(connecting.await.unwrap()), ("unauthorized", false));
+    assert_eq!(server.accepted(), 4);
 }

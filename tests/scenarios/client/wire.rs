@@ -2,6 +2,7 @@
 
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mcp_client::{
     Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorCode, ErrorKind, HttpServer, Mode,
@@ -245,6 +246,7 @@ async fn a_method_that_a_modern_server_lacks_is_its_error() {
         let error = within(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Rpc);
         assert_eq!(error.error_object().map(|object| object.code), Some(ErrorCode::METHOD_NOT_FOUND));
+        assert_eq!(error.status(), Some(404));
         client.close().await;
     };
     against(server, &notes, answer, test).await;
@@ -305,7 +307,7 @@ async fn a_modern_server_that_falls_silent_in_a_stream_costs_the_deadline() {
     };
     let test = async {
         let client = connect(&url, Mode::Auto).await;
-        let call = client.call_tool("t", json!({})).timeout(std::time::Duration::from_millis(50));
+        let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(50));
         assert_eq!(within(call.into_future()).await.unwrap_err().kind(), ErrorKind::Timeout);
         client.close().await;
     };
@@ -359,4 +361,76 @@ async fn what_a_modern_server_says_to_initialize_is_shown() {
         peer.send(json!({ "jsonrpc": "2.0", "id": initialize["id"], "error": error })).await;
     });
     assert!(outcome.unwrap_err().to_string().contains("this server speaks 2026-07-28 only"));
+}
+
+/// field:FR-066, protocol:J-03: a server that says everything on both streams. The user is asked once, and each call has one
+/// answer; the copies end nothing.
+#[tokio::test]
+async fn what_comes_on_two_streams_counts_once() {
+    for standing_first in [true, false] {
+        let server = Server::start().await;
+        let url = server.url();
+        let notes = Arc::new(Notes::default());
+        let copies = Arc::new(tokio::sync::broadcast::Sender::<String>::new(8));
+        let standing = Arc::clone(&copies);
+        let answered = Arc::clone(&notes);
+        let form = r#"{"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"type":"object","properties":{}}}}"#;
+        let answer = async move |peer: &mut Peer, request: &Request, message: Value| match (
+            request.method.as_str(),
+            message["method"].as_str(),
+        ) {
+            ("GET", _) => {
+                let mut copies = standing.subscribe();
+                peer.stream("").await;
+                while let Ok(copy) = copies.recv().await {
+                    peer.chunk(&event(&copy)).await;
+                }
+            }
+            ("POST", Some("initialize")) => peer.json(&result(&message, &initialized("2025-11-25"))).await,
+            ("POST", Some("tools/call")) => {
+                peer.stream("").await;
+                let say = async |peer: &mut Peer, text: &str| {
+                    if standing_first {
+                        standing.send(text.to_owned()).unwrap();
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                    peer.chunk(&event(text)).await;
+                    if !standing_first {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        standing.send(text.to_owned()).unwrap();
+                    }
+                };
+                say(peer, form).await;
+                answered.answered.notified().await;
+                say(peer, &result(&message, &json!({ "content": [] }))).await;
+                peer.end().await;
+            }
+            ("POST", None) => {
+                peer.accepted().await;
+                answered.answered.notify_one();
+            }
+            _ => peer.accepted().await,
+        };
+        let asked = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&asked);
+        let handler = move |_: ElicitRequest, _: ElicitationContext| {
+            *counted.lock().unwrap() += 1;
+            async { ElicitResult::accept(serde_json::Map::new()) }
+        };
+        let test = async {
+            let server = HttpServer::new(&url).unwrap();
+            let client = within(builder().on_elicitation(handler).connect(server)).await.unwrap();
+            within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+            // The copy of the answer is on its way.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert!(client.close_reason().is_none());
+            client.close().await;
+        };
+        against(server, &notes, answer, test).await;
+        assert_eq!(*asked.lock().unwrap(), 1, "standing stream first: {standing_first}");
+        let posted = notes.all("POST");
+        let answers: Vec<&Value> = posted.iter().filter(|message| message["method"].is_null()).collect();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert_eq!((&answers[0]["id"], &answers[0]["result"]["action"]), (&json!(3), &json!("accept")));
+    }
 }

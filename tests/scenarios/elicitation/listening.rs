@@ -169,3 +169,34 @@ async fn a_question_is_passed_on_to_the_next_handler() {
     peer.answer(&request, json!({ "content": [] })).await;
     call.await.unwrap().unwrap();
 }
+
+/// The stream of one client ends with its connection, whoever ends that and whether somebody waits or not; that of a desk
+/// goes on.
+#[tokio::test(start_paused = true)]
+async fn the_stream_of_a_client_ends_with_its_connection() {
+    // The server leaves while the application waits.
+    let desk = Desk::default();
+    let (client, peer) = connected(builder().elicitation_stream().desk(&desk, "s")).await;
+    let mut questions = client.elicitations();
+    let mut all = desk.elicitations();
+    let waiting = tokio::spawn(async move { questions.next().await.is_none() });
+    settle().await;
+    drop(peer);
+    assert!(waiting.await.unwrap());
+    assert!(client.elicitations().next().await.is_none(), "a later one as well");
+    assert!(tokio::time::timeout(SECOND, all.next()).await.is_err(), "other servers may come");
+
+    // The application closes, and a question that it has not taken goes with it.
+    let (client, mut peer) = connected(builder().elicitation_stream()).await;
+    let mut questions = client.elicitations();
+    peer.send(form(1)).await;
+    settle().await;
+    client.close().await;
+    assert!(questions.next().await.is_none());
+
+    // The last handle is dropped.
+    let (client, _peer) = connected(builder().elicitation_stream()).await;
+    let mut questions = client.elicitations();
+    drop(client);
+    assert!(questions.next().await.is_none());
+}

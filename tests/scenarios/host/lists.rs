@@ -106,3 +106,47 @@ async fn dropping_a_list_cancels_its_calls() {
     let cancelled = peer.expect("notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], request["id"]);
 }
+
+/// Whoever talks to many servers is told which one it was, and which of its tools; the error itself stays as it was.
+#[tokio::test(start_paused = true)]
+async fn errors_say_which_server_and_which_tool() {
+    let mut limits = HostLimits::default();
+    limits.list_timeout = SECOND;
+    let host = Host::builder(builder()).limits(limits).build();
+    let (_client, _plug, mut files) = connected(&host, "files").await;
+    let (lists, ()) = tokio::join!(host.list_tools(), answer_tools(&mut files, &["read\u{1b}"]));
+    let table = ToolNames::default().table(lists);
+    let tool = table.iter().next().unwrap();
+
+    let (refused, ()) =
+        tokio::join!(async { host.call_tool(tool, json!({})).unwrap().await.unwrap_err() }, async {
+            let call = files.expect("tools/call").await;
+            let error = json!({ "code": -32602, "message": "no such file" });
+            files.send(json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })).await;
+        });
+    assert_eq!((refused.server_name(), refused.tool_name()), (Some("files"), Some("read\u{1b}")));
+    assert_eq!(
+        refused.to_string(),
+        "tool read\\u{1b} of server files: the server answered with error -32602: no such file"
+    );
+    assert_eq!(refused.error_object().map(|object| object.code.get()), Some(-32602));
+
+    // A result that cannot be read is found out in the caller's own task.
+    let (unreadable, ()) =
+        tokio::join!(async { host.call_tool(tool, json!({})).unwrap().await.unwrap_err() }, async {
+            let call = files.expect("tools/call").await;
+            files.answer(&call, json!({ "content": 5 })).await;
+        });
+    assert_eq!(unreadable.tool_name(), Some("read\u{1b}"));
+
+    let (lists, ()) = tokio::join!(host.list_tools(), async { drop(files.expect("tools/list").await) });
+    let late = lists[0].items.as_ref().unwrap_err();
+    assert_eq!((late.server_name(), late.tool_name()), (Some("files"), None));
+    assert!(late.to_string().starts_with("server files: "), "{late}");
+
+    let (connector, mut plug) = plug();
+    let (failed, ()) = tokio::join!(host.connect("other", connector), async { drop(plug.peer().await) });
+    let failed = failed.unwrap_err();
+    assert_eq!(failed.server_name(), Some("other"));
+    assert_eq!(host.server("other").unwrap().last_error.unwrap().to_string(), failed.to_string());
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_transport::ErrorKind;
-use mcp_transport::http::{HttpServer, TlsOptions};
+use mcp_transport::http::{Departure, HttpServer, TlsOptions};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -152,4 +152,44 @@ async fn a_plain_server_is_no_https_server() {
         peer.closed().await;
     });
     assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Connect);
+}
+
+/// While the connection is being opened nothing of the message has left, and whoever watches it is told only when it does.
+#[tokio::test]
+async fn a_message_leaves_when_there_is_a_connection_and_not_before() {
+    let server = Server::start().await;
+    let url = format!("https://localhost:{}/mcp", server.address().port());
+    let connection = HttpServer::new(&url).unwrap().connect();
+    let mut told = Vec::new();
+    let mut watch = |departure| {
+        told.push(departure);
+        true
+    };
+    let posting = connection.post_watched(call(), &mut watch);
+    let mut peer = None;
+    tokio::select! {
+        _ = posting => panic!("nobody answers the handshake"),
+        () = async {
+            peer = Some(server.accept().await);
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        } => {}
+    }
+    assert!(told.is_empty(), "{told:?}");
+
+    let server = Server::start().await;
+    let connection = HttpServer::new(&server.url()).unwrap().connect();
+    let mut refuse = |departure| departure != Departure::Leaves;
+    let error = within(connection.post_watched(call(), &mut refuse)).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Closed, false));
+    assert!(server.accept().await.try_request().await.is_none(), "nothing came");
+    let mut watch = |departure| {
+        told.push(departure);
+        true
+    };
+    let posting = connection.post_watched(call(), &mut watch);
+    let (posted, ()) = tokio::join!(within(posting), async {
+        server.request().await.0.json(RESULT).await;
+    });
+    posted.unwrap();
+    assert_eq!(told, [Departure::Leaves]);
 }
