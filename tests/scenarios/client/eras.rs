@@ -104,8 +104,10 @@ async fn a_program_that_ends_on_the_probe_is_started_once_more() {
     assert!(text.contains("exit code 4") && text.contains("exit code 3"), "{text}");
     assert!(text.contains("second") && text.contains("first"), "{text}");
     // The same again is not said again.
-    let error =
-        auto().connect(StdioServer::new("sh").args(["-c", "read line; echo broken >&2; exit 3"])).await.unwrap_err();
+    let error = auto()
+        .connect(StdioServer::new("sh").args(["-c", "read line; echo broken >&2; exit 3"]))
+        .await
+        .unwrap_err();
     assert_eq!(error.first_attempt().unwrap().exit().unwrap().code(), Some(3));
     let text = error.to_string();
     assert!(text.ends_with(" (twice)") && text.matches("broken").count() == 1, "{text}");
