@@ -48,9 +48,9 @@ pub use mcp_elicitation::{
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
 pub use mcp_proto::{
-    Answer, CacheConfig, CacheUse, Diagnostic, DiagnosticKind, ElicitationSupport, Era, Limits, ListKind,
-    Mode, RetryConfig, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate, Verdict,
-    VerdictReason,
+    Answer, CacheConfig, CacheUse, Diagnostic, DiagnosticKind, ElicitationSupport, Era, InputRequest, Limits,
+    ListKind, Mode, RetryConfig, ServerFacts, StoredTask, SuspendedCall, TaskConfig, TaskError, TaskUpdate,
+    UnreadableQuestion, Verdict, VerdictReason,
 };
 #[cfg(feature = "http")]
 pub use mcp_transport::http::HttpServer;
