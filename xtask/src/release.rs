@@ -92,6 +92,9 @@ fn check_all(plan: &Plan, write_api: bool) -> Result<Tally, Stop> {
     tally.record("licences are on the list", licences::allowed(plan));
     tally.record("no crate comes in two versions", licences::duplicates(plan));
     tally.record("no dependency asks for a newer Rust than the packages promise", msrv::check());
+    for name in bump::LOCKS {
+        locked(name, &mut tally);
+    }
     interfaces(plan, write_api, &mut tally);
     compatible(plan, &mut tally);
     for package in &plan.packages {
@@ -122,6 +125,25 @@ fn interfaces(plan: &Plan, write_api: bool, tally: &mut Tally) {
                 tally.unchecked(&on_the_list, &why);
             }
         }
+    }
+}
+
+/// Whether a lock file says what its manifests ask for.
+fn locked(name: &str, tally: &mut Tally) {
+    let what = format!("{name} is what its manifests ask for");
+    let mut command = cargo();
+    command
+        .args(["tree", "--quiet", "--locked", "--manifest-path"])
+        .arg(Path::new(name).with_extension("toml"));
+    let finished = process::run(command, LIMIT, Output::Capture);
+    let why = process::tail(&finished.stderr, 3);
+    if finished.end.is_success() {
+        tally.pass(&what);
+    } else if finished.stderr.contains("--locked was passed") {
+        tally.fail(&what, &why);
+    } else {
+        // What is locked has to be downloaded before it can be looked at.
+        tally.unchecked(&what, &why);
     }
 }
 

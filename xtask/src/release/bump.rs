@@ -12,7 +12,7 @@ use crate::{Outcome, Stop, support};
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The lock files that name packages of ours: the workspace's, and those of the two workspaces beside it.
-const LOCKS: [&str; 3] = ["Cargo.lock", "fuzz/Cargo.lock", "tests/bench/Cargo.lock"];
+pub(super) const LOCKS: [&str; 3] = ["Cargo.lock", "fuzz/Cargo.lock", "tests/bench/Cargo.lock"];
 
 /// A file with what will be in it.
 struct Change {
