@@ -15,7 +15,7 @@ fn refusal() -> ErrorObject {
 #[test]
 fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
     let malformed = decode("{", &DecodeLimits::default()).expect_err("a refusal");
-    let task = |error| CallError::Task(error);
+    let task = CallError::Task;
     for (error, text, is_unknown, has_source) in [
         (CallError::Cancelled { dispatched: true }, "the call was cancelled", true, false),
         (CallError::Cancelled { dispatched: false }, "the call was cancelled", false, false),
