@@ -6,6 +6,7 @@ mod awaited;
 mod code;
 mod decode;
 mod decode_error;
+mod depth;
 pub mod encode;
 mod envelope;
 mod error_object;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{DecodeLimits, RequestId};
+use crate::{DecodeLimits, RequestId, depth::is_within};
 
 /// What [`plain_answer`] found.
 ///
@@ -83,38 +83,6 @@ pub fn plain_answer<'a>(text: &'a str, limits: &DecodeLimits) -> Option<PlainAns
         };
         rest = key.trim_end_matches(SPACE).strip_suffix(',')?;
     }
-}
-
-/// Whether brackets are open to this depth at most. Without recursion, and strings are skipped in large steps.
-fn is_within(mut json: &[u8], max_depth: usize) -> bool {
-    let mut depth = 0_usize;
-    while let Some((&byte, rest)) = json.split_first() {
-        json = rest;
-        match byte {
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > max_depth {
-                    return false;
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => json = behind_string(json),
-            _ => {}
-        }
-    }
-    true
-}
-
-/// What follows a string whose opening quote has been read.
-fn behind_string(mut json: &[u8]) -> &[u8] {
-    while let Some(at) = memchr::memchr2(b'"', b'\\', json) {
-        let escapes = json.get(at) == Some(&b'\\');
-        json = json.get(at + 1 + usize::from(escapes)..).unwrap_or_default();
-        if !escapes {
-            return json;
-        }
-    }
-    &[]
 }
 
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];

@@ -370,7 +370,9 @@ impl Connection {
             }
         };
         let message = self.take_message();
-        state.message = message.clone();
+        if self.config.wire == Wire::Exchanges {
+            state.message = message.clone();
+        }
         state.session = self.session;
         state.retries_left = self.config.retry.retries(options);
         self.arm(state.deadline, Timer::Call(call));

@@ -3,15 +3,14 @@
 //! Two transports have this shape: one message a line over any byte stream, and the HTTP+SSE transport of 2024-11-05,
 //! where messages are posted and everything comes back on one event stream.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use bytes::Bytes;
 use mcp_jsonrpc::PlainAnswer;
 use mcp_proto::{Origin, Transmit, TransmitKind};
-use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender};
+use mcp_transport::stdio::{CloseReport, LineReceiver, LineSender, Place};
 use mcp_transport::{Received, Taker};
 use tokio::task::AbortHandle;
 
@@ -52,26 +51,30 @@ impl Sender {
         }
     }
 
-    /// Sends the request of a call that is still open. A request that waits for room in the queue has not left, so that
-    /// its call, given up by then, is not one whose outcome is unknown.
-    async fn send_request(&self, call: &OpenCall, message: Bytes) -> Result<(), mcp_transport::Error> {
+    /// Takes the request of a call that is still open, and gives its place where that is in a queue. A request that waits
+    /// for room there has not left, so that its call, given up by then, is not one whose outcome is unknown. One in the
+    /// queue is written whatever becomes of this future: the call goes on to wait for its answer.
+    async fn send_request(
+        &self,
+        call: &OpenCall,
+        message: Bytes,
+    ) -> Result<Option<Place>, mcp_transport::Error> {
         let sender = match self {
             Self::Line(sender) => sender,
-            Self::Sse(sender) if call.dispatched() => return sender.send(message).await,
-            Self::Sse(_) => return Ok(()),
+            Self::Sse(sender) if call.dispatched() => return sender.send(message).await.map(|()| None),
+            Self::Sse(_) => return Ok(None),
         };
-        let mut sending = pin!(sender.send(message));
+        let mut sending = sender.send(message);
         poll_fn(|context| {
-            let was_queued = sending.is_queued();
             // Said before it happens: the answer may be there as soon as the request has left.
-            if !was_queued && !call.dispatched() {
-                return Poll::Ready(Ok(()));
+            if !call.dispatched() {
+                return Poll::Ready(Ok(None));
             }
-            let sent = sending.as_mut().poll(context);
-            if !was_queued && sent.is_pending() && !sending.is_queued() {
+            let queued = sending.poll_queued(context);
+            if queued.is_pending() {
                 call.held_back();
             }
-            sent
+            queued.map_ok(Some)
         })
         .await
     }
@@ -94,16 +97,24 @@ impl ChannelLink {
         Self { sender, background, writer }
     }
 
-    /// Writes the request of a call. A pipe that is full holds up this call alone, until its deadline.
-    pub(crate) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
+    /// Has the request of a call written. A queue that is full holds up this call alone, until its deadline.
+    pub(crate) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<Option<Place>, Error> {
         tokio::select! {
             biased;
             sent = self.sender.send_request(call, transmit.message) => match sent {
-                Ok(()) => Ok(()),
-                Err(error) => call.failed(error),
+                Ok(place) => Ok(place),
+                Err(error) => call.failed(error).map(|()| None),
             },
             // The end of the call stays in its slot for the caller to find.
-            () = call.over() => Ok(()),
+            () = call.over() => Ok(None),
+        }
+    }
+
+    /// Whether the peer may have seen a request with this place.
+    pub(super) fn has_left(&self, place: Place) -> bool {
+        match &self.sender {
+            Sender::Line(sender) => sender.has_left(place),
+            Sender::Sse(_) => true,
         }
     }
 

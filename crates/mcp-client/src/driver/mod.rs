@@ -9,6 +9,8 @@
 
 mod background;
 mod channel;
+mod deadlines;
+mod few;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(not(feature = "http"))]
@@ -33,13 +35,15 @@ use std::time::Instant;
 use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    Answer, CallError, CallId, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
+    Answer, CallError, CallId, CallMap, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
     ServerRequestId, SuspendedCall, Transmit, TransmitKind, UrlsRequired,
 };
 use mcp_transport::Received;
+use mcp_transport::stdio::Place;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tracing::Instrument as _;
 
 use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
@@ -54,6 +58,8 @@ pub(crate) use http::HttpLink;
 pub(crate) use slot::{CallResult, ReadResult};
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
+use deadlines::Deadlines;
+use few::Few;
 use open_call::OpenCall;
 use slot::{Slot, Step};
 
@@ -68,6 +74,16 @@ pub(crate) enum Link {
     Channel(ChannelLink),
 }
 
+impl Link {
+    /// Whether the peer may have seen a request that was put into a queue, or that has none.
+    fn may_have_left(&self, place: Option<Place>) -> bool {
+        match (self, place) {
+            (Self::Channel(link), Some(place)) => link.has_left(place),
+            _ => true,
+        }
+    }
+}
+
 /// One connection: core, link, listeners.
 pub(crate) struct Driver {
     state: Mutex<State>,
@@ -75,6 +91,7 @@ pub(crate) struct Driver {
     listeners: Listeners,
     /// Where tasks are started: a call may be dropped outside of the runtime, and must tell the server all the same.
     runtime: Handle,
+    deadlines: Deadlines,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Notify,
     /// What the application connected to, for handlers.
@@ -111,7 +128,9 @@ impl Drop for Listeners {
 
 struct State {
     core: Connection,
-    slots: HashMap<CallId, Slot>,
+    slots: CallMap<Slot>,
+    /// When the timer of the deadlines goes off.
+    watched: Option<Instant>,
     /// The tasks that answer questions of the server.
     handlers: HashMap<ServerRequestId, AbortHandle>,
     /// Why the transport ended, once it did.
@@ -130,7 +149,8 @@ struct Outbox {
     background: Vec<Transmit>,
     questions: Vec<mcp_proto::ServerRequest>,
     events: Vec<ClientEvent>,
-    wakers: Vec<Waker>,
+    wakers: Few<Waker>,
+    is_due_sooner: bool,
     renewed: bool,
     withdrawn: Vec<AbortHandle>,
     desk: Vec<ForDesk>,
@@ -155,7 +175,8 @@ impl Driver {
     ) -> Arc<Self> {
         let state = State {
             core,
-            slots: HashMap::new(),
+            slots: CallMap::default(),
+            watched: None,
             handlers: HashMap::new(),
             ended: None,
             was_ready: false,
@@ -168,6 +189,7 @@ impl Driver {
             link,
             listeners,
             intake: seat.take(Weak::clone(driver), runtime.clone()),
+            deadlines: Deadlines::watched_for(Weak::clone(driver), &runtime),
             runtime,
             renewals: Notify::new(),
             server,
@@ -227,6 +249,9 @@ impl Driver {
     fn dispatch(self: &Arc<Self>, outbox: Outbox) {
         for waker in outbox.wakers {
             waker.wake();
+        }
+        if outbox.is_due_sooner {
+            self.deadlines.wake();
         }
         // A handler that ends the connection goes on: it would not hear how that went otherwise.
         let own_task = tokio::task::try_id();
@@ -346,7 +371,10 @@ impl Driver {
         let slot = Slot::read_by(read);
         let call = self.open_in(slot, |core, now| core.call(now, method, params.as_ref(), &options))?;
         let span = spans::call(&self, method, call.id);
-        spans::traced(span, self.drive(call, on_progress)).await.map(|(result, _)| result)
+        let ending = spans::Ending::of(&span);
+        let driven = self.drive(call, on_progress).instrument(span).await;
+        spans::Ending::note(ending, &driven);
+        driven.map(|(result, _)| result)
     }
 
     /// Takes up a call that was put away.
@@ -362,7 +390,10 @@ impl Driver {
         let call =
             self.open_in(slot, |core, now| core.resume_suspended(now, suspended, answers, &options))?;
         let span = spans::call(&self, &suspended.method, call.id);
-        spans::traced(span, self.drive(call, on_progress)).await.map(|(result, _)| result)
+        let ending = spans::Ending::of(&span);
+        let driven = self.drive(call, on_progress).instrument(span).await;
+        spans::Ending::note(ending, &driven);
+        driven.map(|(result, _)| result)
     }
 
     /// What the application connected to.
@@ -420,7 +451,7 @@ impl Driver {
         let opened = {
             let mut state = self.lock();
             let now = now();
-            // Calls of the core's own have no task that wakes at their deadlines: those that are overdue make room here.
+            // The timer may be late, and calls that are overdue make room.
             if state.core.poll_timeout().is_some_and(|at| at <= now) {
                 state.core.handle_timeout(now);
             }
@@ -445,6 +476,7 @@ impl Driver {
         call: OpenCall,
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(CallResult, Vec<Transmit>), Error> {
+        let mut sent = None;
         loop {
             match call.step().await {
                 Step::Progress(progress) => {
@@ -456,14 +488,15 @@ impl Driver {
                     self.deliver(transmit).await?;
                 }
                 Step::Send(transmit) => match &self.link {
-                    Link::Http(link) => link.exchange(&call, transmit, &mut on_progress).await?,
-                    Link::Channel(link) => link.send(&call, transmit).await?,
+                    // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
+                    Link::Http(link) => Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?,
+                    Link::Channel(link) => sent = link.send(&call, transmit).await?,
                 },
-                Step::Ended(Ok(result)) => return Ok((result, call.left())),
-                Step::Ended(Err(CallError::Closed { dispatched })) => {
-                    return Err(self.closed_error(dispatched));
+                Step::Ended(Ok(result), left) => return Ok((result, left)),
+                Step::Ended(Err(CallError::Closed { dispatched }), _) => {
+                    return Err(self.closed_error(dispatched && self.link.may_have_left(sent)));
                 }
-                Step::Ended(Err(error)) => return Err(call.ended_by(error)),
+                Step::Ended(Err(error), _) => return Err(call.ended_by(error)),
             }
         }
     }
@@ -499,6 +532,7 @@ impl State {
         while let Some(event) = self.core.poll_event() {
             self.sort(event, outbox);
         }
+        outbox.is_due_sooner = self.is_due_sooner();
         outbox.closed = self.core.is_closed();
         if self.core.is_closed() && self.close_reason.is_none() {
             let reason = match &self.ended {

@@ -1,13 +1,12 @@
 //! A call under way, in the hands of the task that drives it.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, ExchangeFailure, Failure, Transmit};
-use tokio::time::Sleep;
+use mcp_proto::{CallError, CallId, ExchangeFailure, Failure};
 
 use super::slot::{Slot, Step};
 use super::{Driver, State};
@@ -22,22 +21,17 @@ pub(crate) struct OpenCall {
 }
 
 impl OpenCall {
-    /// The next step, or the end when the deadline passes first.
+    /// The next step.
     pub(super) async fn step(&self) -> Step {
-        let mut timer = std::pin::pin!(None::<Sleep>);
         poll_fn(|context| {
-            loop {
-                {
-                    let mut state = self.driver.lock();
-                    // Invariant: the slot lives as long as this value.
-                    let Some(slot) = state.slots.get_mut(&self.id) else { return Poll::Pending };
-                    match slot.next() {
-                        Some(step) => return Poll::Ready(step),
-                        None => slot.wait(context.waker()),
-                    }
-                }
-                if self.poll_deadline(timer.as_mut(), context).is_pending() {
-                    return Poll::Pending;
+            let mut state = self.driver.lock();
+            // Invariant: the slot lives as long as this value.
+            let Some(slot) = state.slots.get_mut(&self.id) else { return Poll::Pending };
+            match slot.next() {
+                Some(step) => Poll::Ready(step),
+                None => {
+                    slot.wait(context.waker());
+                    Poll::Pending
                 }
             }
         })
@@ -55,49 +49,17 @@ impl OpenCall {
     }
 
     async fn until(&self, holds: impl Fn(&State, CallId) -> bool) {
-        let mut timer = std::pin::pin!(None::<Sleep>);
         poll_fn(|context| {
-            loop {
-                {
-                    let mut state = self.driver.lock();
-                    if holds(&state, self.id) {
-                        return Poll::Ready(());
-                    }
-                    if let Some(slot) = state.slots.get_mut(&self.id) {
-                        slot.wait(context.waker());
-                    }
-                }
-                if self.poll_deadline(timer.as_mut(), context).is_pending() {
-                    return Poll::Pending;
-                }
+            let mut state = self.driver.lock();
+            if holds(&state, self.id) {
+                return Poll::Ready(());
             }
+            if let Some(slot) = state.slots.get_mut(&self.id) {
+                slot.wait(context.waker());
+            }
+            Poll::Pending
         })
         .await;
-    }
-
-    /// Ready when the deadline passed and the core was told: then there is something new to look at.
-    fn poll_deadline(
-        &self,
-        mut timer: std::pin::Pin<&mut Option<Sleep>>,
-        context: &mut Context<'_>,
-    ) -> Poll<()> {
-        let Some(deadline) = self.driver.lock().core.call_deadline(self.id) else { return Poll::Pending };
-        let deadline = tokio::time::Instant::from_std(deadline);
-        match timer.as_mut().as_pin_mut() {
-            Some(sleep) if sleep.deadline() == deadline => {}
-            Some(sleep) => sleep.reset(deadline),
-            None => {
-                // The timer of the connection's runtime, so that a call can be awaited anywhere.
-                let _runtime = self.driver.runtime.enter();
-                timer.set(Some(tokio::time::sleep_until(deadline)));
-            }
-        }
-        match timer.as_pin_mut() {
-            Some(sleep) => {
-                sleep.poll(context).map(|()| self.driver.with(|core, now| core.handle_timeout(now)))
-            }
-            None => Poll::Pending,
-        }
     }
 
     /// The newest progress nobody has seen.
@@ -170,12 +132,6 @@ impl OpenCall {
     /// How the call ended, with what the transport knows of that.
     pub(super) fn ended_by(&self, error: CallError) -> Error {
         Error::call(error).answered_with(self.status.load(Ordering::Relaxed))
-    }
-
-    /// What was to be sent for this call after its end (`notifications/initialized`).
-    pub(super) fn left(&self) -> Vec<Transmit> {
-        let mut state = self.driver.lock();
-        state.slots.get_mut(&self.id).map(|slot| slot.transmits.drain(..).collect()).unwrap_or_default()
     }
 }
 

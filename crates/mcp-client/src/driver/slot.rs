@@ -10,6 +10,7 @@ use mcp_model::{ProgressNotificationParams, SubscriptionFilter};
 use mcp_proto::{CallError, StoredTask, TaskUpdate, Transmit};
 use tokio::sync::{oneshot, watch};
 
+use super::few::Few;
 use super::tasking::TaskNews;
 
 /// Progress notifications that wait for the task of their call. A task that is not polled loses the oldest: progress
@@ -46,7 +47,7 @@ impl fmt::Debug for CallResult {
 pub(crate) struct Slot {
     /// How whoever receives the result can read it at once.
     pub(super) read: Option<ReadResult>,
-    pub(crate) transmits: VecDeque<Transmit>,
+    pub(crate) transmits: Few<Transmit>,
     progress: VecDeque<ProgressNotificationParams>,
     progress_bytes: usize,
     /// Told what the server grants to a subscription.
@@ -66,8 +67,8 @@ pub(crate) enum Step {
     Send(Transmit),
     /// Tell the application.
     Progress(ProgressNotificationParams),
-    /// The call is over.
-    Ended(Result<CallResult, CallError>),
+    /// The call is over. What was to be sent for it besides is left (`notifications/initialized`).
+    Ended(Result<CallResult, CallError>, Vec<Transmit>),
 }
 
 impl Slot {
@@ -134,7 +135,8 @@ impl Slot {
             return Some(Step::Progress(progress));
         }
         if let Some(outcome) = self.outcome.take() {
-            return Some(Step::Ended(outcome));
+            let left = std::mem::take(&mut self.transmits).into_iter().collect();
+            return Some(Step::Ended(outcome, left));
         }
         self.transmits.pop_front().map(Step::Send)
     }

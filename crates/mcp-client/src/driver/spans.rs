@@ -69,20 +69,29 @@ pub(super) fn closed(driver: &Driver) {
 
 /// Does the work in the span, and says in it how it ended.
 pub(crate) async fn traced<T>(span: Span, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let ending =
-        (!span.is_disabled()).then(|| Ending { span: span.clone(), begun: now(), outcome: "dropped" });
+    let ending = Ending::of(&span);
     let outcome = work.instrument(span).await;
-    if let Some(mut ending) = ending {
-        ending.outcome = outcome.as_ref().err().map_or("ok", |error| error.kind().as_str());
-    }
+    Ending::note(ending, &outcome);
     outcome
 }
 
 /// Tells the end of a span, also of one whose work was dropped.
-struct Ending {
+pub(super) struct Ending {
     span: Span,
     begun: Instant,
     outcome: &'static str,
+}
+
+impl Ending {
+    pub(super) fn of(span: &Span) -> Option<Self> {
+        (!span.is_disabled()).then(|| Self { span: span.clone(), begun: now(), outcome: "dropped" })
+    }
+
+    pub(super) fn note<T>(ending: Option<Self>, outcome: &Result<T, Error>) {
+        if let Some(mut ending) = ending {
+            ending.outcome = outcome.as_ref().err().map_or("ok", |error| error.kind().as_str());
+        }
+    }
 }
 
 impl Drop for Ending {

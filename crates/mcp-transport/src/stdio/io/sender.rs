@@ -61,6 +61,11 @@ impl LineSender {
         Sending { shared: &self.handle.shared, message: Some(message), step: Step::New }
     }
 
+    /// Whether any byte of a message with this place was handed to the operating system, so that the peer may have seen it.
+    pub fn has_left(&self, place: Place) -> bool {
+        lock(&self.handle.shared.outbox).has_left(place.0)
+    }
+
     /// Closes the connection: takes no more messages, writes what is queued, closes the peer's input, and sees a process to
     /// its end ([`CloseStage`](crate::stdio::CloseStage) lists the steps,
     /// [`CloseWaits`](crate::stdio::CloseWaits) bounds each).
@@ -83,6 +88,10 @@ impl fmt::Debug for LineSender {
     }
 }
 
+/// Where a message lies in the stream of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(Ticket);
+
 /// The future of [`LineSender::send`].
 #[must_use = "a message is queued when the future is first polled"]
 pub struct Sending<'a> {
@@ -93,7 +102,7 @@ pub struct Sending<'a> {
 
 /// ```text
 ///  New ──> InLine ──┐
-///   └───────────────┴──> Waiting ──> Done
+///   └───────────────┴──> Queued ──> Waiting ──> Done
 /// ```
 ///
 /// No step holds the role of the stream's writer: a future that is pending and not polled for a while must not hold up others.
@@ -101,7 +110,9 @@ enum Step {
     New,
     /// Waits for room in the queue.
     InLine(Room),
-    /// Queued, and not known to be written.
+    /// In the queue.
+    Queued(Ticket),
+    /// In the queue, and to be woken when it is written.
     Waiting(Ticket),
     Done(Option<Ticket>),
 }
@@ -111,14 +122,16 @@ impl Sending<'_> {
     pub fn has_left(&self) -> bool {
         match self.step {
             Step::New | Step::InLine(_) | Step::Done(None) => false,
-            Step::Waiting(ticket) | Step::Done(Some(ticket)) => lock(&self.shared.outbox).has_left(ticket),
+            Step::Queued(ticket) | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
+                lock(&self.shared.outbox).has_left(ticket)
+            }
         }
     }
 
     /// Whether the message is in the queue, so that it goes out in its place even if this future is dropped. Before, it waits
     /// for room, and dropping the future takes it back.
     pub fn is_queued(&self) -> bool {
-        matches!(self.step, Step::Waiting(_) | Step::Done(Some(_)))
+        matches!(self.step, Step::Queued(_) | Step::Waiting(_) | Step::Done(Some(_)))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -143,61 +156,72 @@ impl Sending<'_> {
     }
 }
 
+impl Sending<'_> {
+    /// Ready when the message is in the queue, for who need not wait until it is written: it goes out in its place even if
+    /// this future is dropped. [`LineSender::has_left`] tells later whether it did.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LineSender::send`].
+    pub fn poll_queued(&mut self, cx: &mut Context<'_>) -> Poll<Result<Place, Error>> {
+        let mut room = match self.step {
+            Step::New => {
+                if let Err(error) = self.check() {
+                    self.step = Step::Done(None);
+                    return Poll::Ready(Err(error));
+                }
+                None
+            }
+            Step::InLine(room) => Some(room),
+            Step::Queued(ticket) | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
+                return Poll::Ready(Ok(Place(ticket)));
+            }
+            // Polled after it was ready, which a future may answer with anything but harm.
+            Step::Done(None) => return Poll::Pending,
+        };
+        let mut outbox = lock(&self.shared.outbox);
+        match outbox.poll_push(cx, &mut room, &mut self.message) {
+            Poll::Ready(Ok(ticket)) => {
+                self.step = Step::Queued(ticket);
+                if outbox.claim(Writer::Sender) {
+                    drop(outbox);
+                    self.write(cx);
+                }
+                Poll::Ready(Ok(Place(ticket)))
+            }
+            Poll::Ready(Err(error)) => {
+                self.step = Step::Done(None);
+                Poll::Ready(Err(error))
+            }
+            Poll::Pending => {
+                if let Some(room) = room {
+                    self.step = Step::InLine(room);
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
 impl Future for Sending<'_> {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        loop {
-            match this.step {
-                Step::New | Step::InLine(_) => {
-                    let mut room = match this.step {
-                        Step::InLine(room) => Some(room),
-                        _ => {
-                            if let Err(error) = this.check() {
-                                this.step = Step::Done(None);
-                                return Poll::Ready(Err(error));
-                            }
-                            None
-                        }
-                    };
-                    let mut outbox = lock(&this.shared.outbox);
-                    match outbox.poll_push(cx, &mut room, &mut this.message) {
-                        Poll::Ready(Ok(ticket)) => {
-                            this.step = Step::Waiting(ticket);
-                            if outbox.claim(Writer::Sender) {
-                                drop(outbox);
-                                this.write(cx);
-                            }
-                        }
-                        Poll::Ready(Err(error)) => {
-                            this.step = Step::Done(None);
-                            return Poll::Ready(Err(error));
-                        }
-                        Poll::Pending => {
-                            if let Some(room) = room {
-                                this.step = Step::InLine(room);
-                            }
-                            return Poll::Pending;
-                        }
-                    }
-                }
-                Step::Waiting(ticket) => {
-                    let result = std::task::ready!(lock(&this.shared.outbox).poll_written(cx, ticket));
-                    this.step = Step::Done(Some(ticket));
-                    return Poll::Ready(result);
-                }
-                // Polled after it was ready, which a future may answer with anything but harm.
-                Step::Done(_) => return Poll::Pending,
-            }
+        if matches!(self.step, Step::Done(_)) {
+            return Poll::Pending;
         }
+        let Place(ticket) = std::task::ready!(self.poll_queued(cx))?;
+        self.step = Step::Waiting(ticket);
+        let result = std::task::ready!(lock(&self.shared.outbox).poll_written(cx, ticket));
+        self.step = Step::Done(Some(ticket));
+        Poll::Ready(result)
     }
 }
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         match self.step {
-            Step::New | Step::Done(_) => {}
+            Step::New | Step::Queued(_) | Step::Done(_) => {}
             Step::InLine(room) => lock(&self.shared.outbox).leave_line(room),
             Step::Waiting(ticket) => lock(&self.shared.outbox).forget(ticket),
         }
