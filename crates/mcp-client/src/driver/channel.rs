@@ -47,7 +47,8 @@ impl Sender {
     pub(super) async fn send(&self, message: Bytes) -> Result<(), mcp_transport::Error> {
         match self {
             Self::Line(sender) => sender.send(message).await,
-            Self::Sse(sender) => sender.send(message).await,
+            // On the heap: a POST is many times as large as a place in a queue.
+            Self::Sse(sender) => Box::pin(sender.send(message)).await,
         }
     }
 
@@ -61,7 +62,9 @@ impl Sender {
     ) -> Result<Option<Place>, mcp_transport::Error> {
         let sender = match self {
             Self::Line(sender) => sender,
-            Self::Sse(sender) if call.dispatched() => return sender.send(message).await.map(|()| None),
+            Self::Sse(sender) if call.dispatched() => {
+                return Box::pin(sender.send(message)).await.map(|()| None);
+            }
             Self::Sse(_) => return Ok(None),
         };
         let mut sending = sender.send(message);

@@ -427,7 +427,8 @@ impl Driver {
     /// Sends a notification that ends a handshake and waits until it is delivered: only then may anything else go out.
     async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), Error> {
         match &self.link {
-            Link::Http(link) => link.deliver(transmit).await?,
+            // On the heap, as an exchange is.
+            Link::Http(link) => Box::pin(link.deliver(transmit)).await?,
             Link::Channel(link) => link.deliver(transmit).await?,
         }
         self.with(|core, now| core.handle_initialized_delivered(now));
