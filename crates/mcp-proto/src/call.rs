@@ -150,8 +150,7 @@ pub(crate) struct CallState {
     /// The id of the request on the wire now.
     pub(crate) wire_id: RequestId,
     pub(crate) dispatched: bool,
-    /// The request as it goes on the wire, to send it again when the server refused it unprocessed. Empty on a channel, where
-    /// there are no sessions that could end and nothing that could refuse it so.
+    /// The request as it goes on the wire, to send it again when the server refused it unprocessed.
     pub(crate) message: Bytes,
     /// Which session of the connection it was sent in.
     pub(crate) session: u64,

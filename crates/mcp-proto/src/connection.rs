@@ -370,9 +370,7 @@ impl Connection {
             }
         };
         let message = self.take_message();
-        if self.config.wire == Wire::Exchanges {
-            state.message = message.clone();
-        }
+        state.message = message.clone();
         state.session = self.session;
         state.retries_left = self.config.retry.retries(options);
         self.arm(state.deadline, Timer::Call(call));

@@ -8,6 +8,7 @@
 //! byte it needs; over a shared channel it writes its request and waits, and the one reading task wakes it.
 
 mod background;
+mod calling;
 mod channel;
 mod deadlines;
 mod few;
@@ -25,25 +26,22 @@ mod subscribing;
 mod taking;
 mod tasking;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use mcp_jsonrpc::RawJson;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    Answer, CallError, CallId, CallMap, CallOptions, Connection, EndReason, Event, Origin, ServerFacts,
-    ServerRequestId, SuspendedCall, Transmit, TransmitKind, UrlsRequired,
+    CallError, CallId, CallMap, Connection, EndReason, Event, Origin, ServerFacts, ServerRequestId, Transmit,
+    UrlsRequired,
 };
 use mcp_transport::Received;
-use mcp_transport::stdio::Place;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tracing::Instrument as _;
 
 use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
@@ -61,7 +59,7 @@ pub(crate) use tasking::{RunningTask, TaskOrigin};
 use deadlines::Deadlines;
 use few::Few;
 use open_call::OpenCall;
-use slot::{Slot, Step};
+use slot::Slot;
 
 /// Called with each progress of a call, on the task of the call.
 pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
@@ -72,16 +70,6 @@ pub(crate) enum Link {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     Http(HttpLink),
     Channel(ChannelLink),
-}
-
-impl Link {
-    /// Whether the peer may have seen a request that was put into a queue, or that has none.
-    fn may_have_left(&self, place: Option<Place>) -> bool {
-        match (self, place) {
-            (Self::Channel(link), Some(place)) => link.has_left(place),
-            _ => true,
-        }
-    }
 }
 
 /// One connection: core, link, listeners.
@@ -359,43 +347,6 @@ impl Driver {
         self.lock().close_reason.clone()
     }
 
-    /// Makes one request and waits for its outcome. Dropping the future cancels the call, on the wire too.
-    pub(crate) async fn call(
-        self: Arc<Self>,
-        method: &str,
-        params: Option<RawJson>,
-        options: CallOptions,
-        read: Option<ReadResult>,
-        on_progress: Option<ProgressFn>,
-    ) -> Result<CallResult, Error> {
-        let slot = Slot::read_by(read);
-        let call = self.open_in(slot, |core, now| core.call(now, method, params.as_ref(), &options))?;
-        let span = spans::call(&self, method, call.id);
-        let ending = spans::Ending::of(&span);
-        let driven = self.drive(call, on_progress).instrument(span).await;
-        spans::Ending::note(ending, &driven);
-        driven.map(|(result, _)| result)
-    }
-
-    /// Takes up a call that was put away.
-    pub(crate) async fn resume(
-        self: Arc<Self>,
-        suspended: &SuspendedCall,
-        answers: BTreeMap<String, Answer>,
-        options: CallOptions,
-        read: Option<ReadResult>,
-        on_progress: Option<ProgressFn>,
-    ) -> Result<CallResult, Error> {
-        let slot = Slot::read_by(read);
-        let call =
-            self.open_in(slot, |core, now| core.resume_suspended(now, suspended, answers, &options))?;
-        let span = spans::call(&self, &suspended.method, call.id);
-        let ending = spans::Ending::of(&span);
-        let driven = self.drive(call, on_progress).instrument(span).await;
-        spans::Ending::note(ending, &driven);
-        driven.map(|(result, _)| result)
-    }
-
     /// What the application connected to.
     pub(crate) fn server_name(&self) -> &str {
         &self.server
@@ -468,37 +419,6 @@ impl Driver {
             Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
             Err(misuse) => Err(Error::misuse(misuse)),
-        }
-    }
-
-    /// Does the steps of a call until it ends. Returns what is left to send for it beside the result.
-    async fn drive(
-        self: &Arc<Self>,
-        call: OpenCall,
-        mut on_progress: Option<ProgressFn>,
-    ) -> Result<(CallResult, Vec<Transmit>), Error> {
-        let mut sent = None;
-        loop {
-            match call.step().await {
-                Step::Progress(progress) => {
-                    if let Some(listener) = &mut on_progress {
-                        listener(progress);
-                    }
-                }
-                Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
-                    self.deliver(transmit).await?;
-                }
-                Step::Send(transmit) => match &self.link {
-                    // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
-                    Link::Http(link) => Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?,
-                    Link::Channel(link) => sent = link.send(&call, transmit).await?,
-                },
-                Step::Ended(Ok(result), left) => return Ok((result, left)),
-                Step::Ended(Err(CallError::Closed { dispatched }), _) => {
-                    return Err(self.closed_error(dispatched && self.link.may_have_left(sent)));
-                }
-                Step::Ended(Err(error), _) => return Err(call.ended_by(error)),
-            }
         }
     }
 

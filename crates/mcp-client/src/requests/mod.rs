@@ -151,15 +151,17 @@ impl Untyped {
     fn start(self) -> CallResultFuture {
         let Self { client, method, params, options, on_progress, inspect, resumed, read } = self;
         Box::pin(async move {
-            let driver = Arc::clone(client.driver());
-            let result = match resumed {
+            // Opened here, so that what it takes is not carried along while it is driven.
+            let driver = client.driver();
+            let begun = match resumed {
                 Some(resumed) => {
                     params?;
                     let Resumed { call, answers } = *resumed;
-                    driver.resume(&call, answers, options, read, on_progress).await
+                    driver.begin_again(&call, answers, &options, read)?
                 }
-                None => driver.call(&method, params?, options, read, on_progress).await,
+                None => driver.begin(&method, params?.as_ref(), &options, read)?,
             };
+            let result = driver.finish(begun, on_progress).await;
             // The client lives as long as its calls: dropping the last handle would end the connection under them.
             drop(client);
             match (inspect, result?) {
