@@ -177,6 +177,31 @@ fn what_a_dropped_sender_began_is_finished_by_the_keeper() {
 }
 
 #[test]
+fn who_only_queues_a_message_can_tell_later_whether_it_left() {
+    let mut bench = Bench::new(2);
+    let sender = bench.sender.clone();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut queue = |text: &'static str| {
+        let Poll::Ready(Ok(place)) =
+            sender.send(Bytes::from_static(text.as_bytes())).poll_queued(&mut context)
+        else {
+            panic!("there is room for {text}")
+        };
+        place
+    };
+    let (first, second) = (queue("first"), queue("second"));
+    assert!(sender.has_left(first) && !sender.has_left(second));
+    bench.make_room(100);
+    assert!(bench.poll_keeper().is_pending());
+    assert_eq!(bench.text(), "first\nsecond\n", "though nobody waits for it");
+    assert!(sender.has_left(second));
+    let mut empty = sender.send(Bytes::new());
+    assert!(
+        matches!(empty.poll_queued(&mut context), Poll::Ready(Err(error)) if error.kind() == ErrorKind::Misuse)
+    );
+}
+
+#[test]
 fn a_sender_that_is_kept_and_not_polled_holds_up_nobody() {
     let mut bench = Bench::new(2);
     let sender = bench.sender.clone();
