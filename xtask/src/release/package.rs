@@ -142,7 +142,11 @@ fn rename(copy: &Path, name: &str, published_as: &str) -> Result<(), String> {
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
     edit(&copy.join("crates").join(name).join("Cargo.toml"), &|text| own_manifest(text, name, published_as))?;
-    edit(&copy.join("Cargo.toml"), &|text| workspace_manifest(text, name, published_as))
+    edit(&copy.join("Cargo.toml"), &|text| workspace_manifest(text, name, published_as))?;
+    // The workspace's tests take the bodies of the fuzz targets along, which name packages of ours by their paths.
+    edit(&copy.join("fuzz/Cargo.toml"), &|text| {
+        Some(workspace_manifest(text, name, published_as).unwrap_or_else(|| text.to_owned()))
+    })
 }
 
 fn own_manifest(text: &str, name: &str, published_as: &str) -> Option<String> {
