@@ -25,6 +25,10 @@ struct Line<'a> {
 
 fn judge(line: &str) -> Value {
     let input = |message: String| json!({"ok": false, "stage": "input", "message": message});
+    // A derived reader would also take an array, member by member.
+    if !line.trim_start().starts_with('{') {
+        return input("the line is no JSON object".to_owned());
+    }
     let line: Line<'_> = match serde_json::from_str(line) {
         Ok(line) => line,
         Err(error) => return input(error.to_string()),

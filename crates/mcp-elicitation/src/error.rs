@@ -34,7 +34,13 @@ impl RequestError {
     /// nothing else.
     #[must_use]
     pub fn wire_message(&self) -> String {
-        Untrusted::new(&self.to_string()).single_line().max_chars(512).to_string()
+        const MAX_CHARS: usize = 512;
+        let whole = Untrusted::new(&self.to_string()).single_line().to_string();
+        match whole.char_indices().nth(MAX_CHARS) {
+            // The mark of what is left out counts as well.
+            Some(_) => whole.chars().take(MAX_CHARS - 1).chain(['…']).collect(),
+            None => whole,
+        }
     }
 }
 

@@ -327,6 +327,37 @@ mod tests {
     }
 
     #[test]
+    fn a_default_that_breaks_the_rules_of_its_field_is_none() {
+        for property in [
+            json!({"type": "string", "format": "email", "default": ""}),
+            json!({"type": "string", "minLength": 3, "default": ""}),
+            json!({"type": "integer", "minimum": 1, "default": 0}),
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "default": []}),
+        ] {
+            for required in [json!([]), json!(["x"])] {
+                let is_required = required == json!(["x"]);
+                let schema = json!({"type": "object", "properties": {"x": property}, "required": required});
+                let params = json!({"message": "m", "requestedSchema": schema});
+                let request = ElicitRequest::parse(&params.to_string(), Revision::V2025_11_25).unwrap();
+                let form = form(&request);
+                assert_eq!(form.value("x"), None, "{property}");
+                assert_eq!(form.is_complete(), !is_required, "{property}");
+                let rules = form
+                    .submit()
+                    .map_err(|error| error.violations().iter().map(|v| v.rule).collect::<Vec<_>>());
+                match rules {
+                    Ok(answer) => {
+                        assert_eq!((is_required, answer.content), (false, Some(Map::new())), "{property}")
+                    }
+                    Err(rules) => {
+                        assert_eq!((is_required, rules), (true, vec![Rule::Required]), "{property}")
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn debug_shows_no_value() {
         let request = request();
         let mut form = form(&request);

@@ -3,7 +3,7 @@
 //! `serde_json::Value` sorts members and keeps the last of two with one name. A form must show its fields in
 //! the server's order, and two readers that resolve a duplicate differently would see two different forms.
 
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -44,6 +44,12 @@ pub(crate) fn kind(raw: &RawValue) -> Kind {
     }
 }
 
+/// Whether a value is this string, however it is escaped.
+pub(crate) fn is_string(raw: &RawValue, text: &str) -> bool {
+    kind(raw) == Kind::String
+        && serde_json::from_str::<Cow<'_, str>>(raw.get()).is_ok_and(|string| string == text)
+}
+
 /// The members of an object.
 pub(crate) struct Members<'a> {
     members: Vec<(String, &'a RawValue)>,
@@ -58,11 +64,10 @@ impl<'a> Members<'a> {
 
     /// These members, with those of `other` in the place of, and after, their own. Both had no duplicates.
     pub(crate) fn overlaid(&self, other: impl IntoIterator<Item = (String, &'a RawValue)>) -> Self {
-        let mut members = self.members.clone();
-        for (name, value) in other {
-            members.retain(|(member, _)| *member != name);
-            members.push((name, value));
-        }
+        let other: Vec<_> = other.into_iter().collect();
+        let replaced: HashSet<&str> = other.iter().map(|(name, _)| name.as_str()).collect();
+        let kept = self.members.iter().filter(|(name, _)| !replaced.contains(name.as_str()));
+        let members = kept.chain(&other).cloned().collect();
         Self { members, duplicate: None }
     }
 
@@ -135,6 +140,29 @@ mod tests {
             let raw: &RawValue = serde_json::from_str(text).unwrap();
             assert_eq!((kind(raw), kind(raw).as_str()), (expected, words));
         }
+    }
+
+    #[test]
+    fn a_string_is_the_same_however_it_is_escaped() {
+        for (text, expected) in [
+            (r#""object""#, true),
+            (r#""\u006fbject""#, true),
+            (r#""objects""#, false),
+            (r#"["object"]"#, false),
+            ("null", false),
+        ] {
+            let raw: &RawValue = serde_json::from_str(text).unwrap();
+            assert_eq!(is_string(raw, "object"), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_overlay_takes_the_place_of_members_and_stands_behind_them() {
+        let [below, above]: [Members<'_>; 2] = [r#"{"a": 1, "b": 2, "c": 3}"#, r#"{"d": 4, "b": 5}"#]
+            .map(|text| serde_json::from_str(text).unwrap());
+        let overlaid = below.overlaid(above.iter().map(|(name, value)| (name.to_owned(), value)));
+        let members: Vec<_> = overlaid.iter().map(|(name, value)| (name, value.get())).collect();
+        assert_eq!(members, [("a", "1"), ("c", "3"), ("d", "4"), ("b", "5")]);
     }
 
     #[test]

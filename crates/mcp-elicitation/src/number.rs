@@ -71,9 +71,19 @@ pub(crate) fn as_integer_literal(number: &Number) -> Option<Number> {
     }
 }
 
-/// A count such as `minLength`: a non-negative integer, `5.0` included.
+/// A count such as `minLength`: a non-negative integer, `5.0` included. Nothing is so long that it tells a count beyond
+/// `u64` from the greatest one.
 pub(crate) fn as_count(number: &Number) -> Option<u64> {
-    number.as_u64().or_else(|| as_integer_literal(number).and_then(|n| n.as_u64()))
+    match exact(number) {
+        Exact::Integer(integer) => integer.try_into().ok(),
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "saturates, and is not negative"
+        )]
+        Exact::Float(float) if float >= 0.0 && float.fract() == 0.0 => Some(float as u64),
+        Exact::Float(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn decimals_are_the_nearest_floats() {
+        for text in [
+            "0.057333298639193876",
+            "-9396790.349370461",
+            "9007199254740993.0",
+            "-3.5233447033367523e-07",
+            "1.3090738838615935e+19",
+        ] {
+            assert_eq!(number(text).as_f64(), Some(text.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
     fn floats_without_fraction_are_integers() {
         for text in ["1", "1.0", "1e3", "-0.0", "18446744073709551616", "1e300"] {
             assert!(is_integer(&number(text)), "{text}");
@@ -121,5 +144,8 @@ mod tests {
         assert_eq!(as_count(&number("3.0")), Some(3));
         assert_eq!(as_count(&number("-3")), None);
         assert_eq!(as_count(&number("3.5")), None);
+        assert_eq!(as_count(&number("-0.0")), Some(0));
+        assert_eq!(as_count(&number("1e16")), Some(10_000_000_000_000_000));
+        assert_eq!(as_count(&number("1e20")), Some(u64::MAX));
     }
 }

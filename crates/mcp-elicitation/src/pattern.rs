@@ -90,16 +90,40 @@ impl fmt::Debug for Pattern {
     }
 }
 
+/// What was read last of a class.
+#[cfg(feature = "patterns")]
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// Nothing that a range can begin with: the start of the class, or the end of a range.
+    Start,
+    One,
+    /// An escape for a set of characters.
+    Set,
+    /// A hyphen that makes a range.
+    Hyphen,
+}
+
 /// Rewrites an ECMA-262 expression; `None` for syntax that has no equal.
 #[cfg(feature = "patterns")]
 fn translate(source: &str) -> Option<String> {
     let mut out = String::with_capacity(source.len() + 16);
     let mut chars = source.chars().peekable();
     let mut in_class = false;
+    // What a `-` that comes now stands behind, in a class.
+    let mut behind = Behind::Start;
     while let Some(c) = chars.next() {
+        let before = behind;
+        behind = if before == Behind::Hyphen { Behind::Start } else { Behind::One };
         match c {
             '\\' => {
                 let escaped = chars.next()?;
+                if matches!(escaped, 'd' | 'D' | 'w' | 'W' | 's' | 'S' | 'p' | 'P') {
+                    // A range from or to a set of characters is a mistake in ECMA-262, and another range in the other syntax.
+                    if in_class && before == Behind::Hyphen {
+                        return None;
+                    }
+                    behind = Behind::Set;
+                }
                 match (escaped, in_class) {
                     ('d', false) => out.push_str("[0-9]"),
                     ('d', true) => out.push_str("0-9"),
@@ -143,6 +167,7 @@ fn translate(source: &str) -> Option<String> {
             }
             '[' if !in_class => {
                 in_class = true;
+                behind = Behind::Start;
                 out.push('[');
                 if chars.next_if_eq(&'^').is_some() {
                     out.push('^');
@@ -162,6 +187,12 @@ fn translate(source: &str) -> Option<String> {
                 out.push(c);
             }
             '-' if in_class && chars.peek() == Some(&'-') => return None,
+            '-' if in_class && before == Behind::Set && chars.peek() != Some(&']') => return None,
+            '-' if in_class => {
+                // Where no range can begin it is itself one character.
+                behind = if before == Behind::One { Behind::Hyphen } else { Behind::One };
+                out.push('-');
+            }
             '.' if !in_class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
             '(' if !in_class => {
                 out.push('(');
@@ -225,6 +256,10 @@ mod tests {
             ("^a]&~$", "a]&~", true),
             ("^(?<year>[0-9]{4})-(?:[0-9]{2})$", "2025-11", true),
             (r"^[\w.+-]+@[\w-]+\.[\w.-]+$", "a.b+c@d-e.fg", true),
+            (r"^[-\w]+$", "a-b", true),
+            (r"^[a-c-\d]+$", "b-1", true),
+            (r"^[a-c-\d]+$", "d", false),
+            (r"^[^-\d]+$", "a-", false),
         ];
         for (source, text, expected) in cases {
             let pattern = pattern(source);
@@ -248,6 +283,11 @@ mod tests {
             r"\ca",
             r"\pL",
             r"\01",
+            r"[\w-z]",
+            r"[\w-é]",
+            r"[\d\w-a]",
+            r"[+-\d]",
+            r"[a-\p{L}]",
             "[]",
             "[^]",
             "[+--]",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, value::RawValue};
 use crate::{
     AnswerError, ElicitAction, ElicitResult, FormSchema, RequestError, RequestRules, Revision, Rule, SafeUrl,
     Violation,
-    json::{Kind, Members, kind},
+    json::{Kind, Members, is_string, kind},
     number,
     path::Path,
     reader::Reader,
@@ -114,14 +114,12 @@ fn read_mode(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) ->
     let mode = match members.get("mode") {
         None => Mode::Form,
         Some(raw) if kind(raw) == Kind::Null => Mode::Form,
-        Some(raw) => match raw.get() {
-            "\"form\"" => Mode::Form,
-            "\"url\"" => Mode::Url,
-            _ => {
-                reader.violate(&path, Rule::Mode, "the mode must be \"form\" or \"url\"");
-                return None;
-            }
-        },
+        Some(raw) if is_string(raw, "form") => Mode::Form,
+        Some(raw) if is_string(raw, "url") => Mode::Url,
+        Some(_) => {
+            reader.violate(&path, Rule::Mode, "the mode must be \"form\" or \"url\"");
+            return None;
+        }
     };
     let revision = reader.rules.revision;
     if mode == Mode::Url && !revision.has_url_mode() {

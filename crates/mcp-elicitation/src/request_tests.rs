@@ -310,11 +310,26 @@ fn no_secret_shows_in_debug_or_in_errors() {
 
 #[test]
 fn a_wire_message_is_one_short_line() {
-    let name = "n\n\u{1b}".repeat(80);
-    let params =
-        form(json!({"requestedSchema": {"type": "object", "properties": {name: {"type": "object"}}}}));
-    let error = ElicitRequest::parse(&params, NEW).unwrap_err();
-    let message = error.wire_message();
-    assert!(message.chars().count() <= 513 && !message.contains(['\n', '\u{1b}']), "{message}");
-    assert!(message.starts_with("invalid elicitation request: "), "{message}");
+    for (name, chars) in [("n\n\u{1b}".repeat(80), 503), ("\u{1b}".repeat(256), 512)] {
+        let params =
+            form(json!({"requestedSchema": {"type": "object", "properties": {name: {"type": "object"}}}}));
+        let error = ElicitRequest::parse(&params, NEW).unwrap_err();
+        let message = error.wire_message();
+        assert_eq!(message.chars().count(), chars);
+        assert!(!message.contains(['\n', '\u{1b}']), "{message}");
+        assert!(message.starts_with("invalid elicitation request: "), "{message}");
+    }
+}
+
+#[test]
+fn strings_of_the_schema_are_the_same_however_they_are_escaped() {
+    for params in [
+        r#"{"message": "m", "requestedSchema": {"type": "\u006fbject", "properties": {}}}"#,
+        r#"{"mode": "\u0066orm", "message": "m", "requestedSchema": {"type": "object", "properties": {}}}"#,
+        r#"{"message": "m", "requestedSchema": {"type": "object", "properties": {"a": {"type": "array",
+            "items": {"type": "\u0073tring", "enum": ["a"]}}}}}"#,
+    ] {
+        let request = ElicitRequest::parse(params, NEW);
+        assert!(matches!(request, Ok(ElicitRequest::Form(_))), "{params}");
+    }
 }

@@ -89,6 +89,11 @@ pub(crate) fn sanitized(text: String) -> String {
     }
 }
 
+/// A name or title as it is safe to show in one line: without a copy where nothing has to change.
+pub(crate) fn sanitized_line(text: String) -> String {
+    if text.chars().any(deceives) { Untrusted::new(&text).single_line().to_string() } else { text }
+}
+
 /// The first control character that is not a line end or a tab.
 pub(crate) fn first_control(text: &str) -> Option<char> {
     text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
@@ -125,6 +130,12 @@ mod tests {
         let at = text.as_ptr();
         let safe = sanitized(text);
         assert_eq!(safe.as_ptr(), at);
+    }
+
+    #[test]
+    fn a_title_is_one_line() {
+        assert_eq!(sanitized_line("Name\n( ) Other\t\u{1b}".to_owned()), "Name\\u{a}( ) Other\\u{9}\\u{1b}");
+        assert_eq!(sanitized_line("Größe".to_owned()), "Größe");
     }
 
     #[test]

@@ -25,16 +25,16 @@ impl Field {
         &self.name
     }
 
-    /// The `title`, safe to show.
+    /// The `title`, one line that is safe to show; `None` where it is empty.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// What to call the field on a screen: its title, or else its name with control characters escaped.
+    /// What to call the field on a screen: its title, or else its name. One line, with control characters escaped.
     #[must_use]
     pub fn label(&self) -> String {
-        self.title.clone().unwrap_or_else(|| crate::text::sanitized(self.name.clone()))
+        self.title.clone().unwrap_or_else(|| crate::text::sanitized_line(self.name.clone()))
     }
 
     /// The `description`, safe to show.
@@ -55,9 +55,14 @@ impl Field {
         &self.kind
     }
 
-    /// The `default` as an answer would hold it.
+    /// The `default` as an answer would hold it; `None` also for one that breaks the field's own rules. Such a default
+    /// would make an answer wrong that leaves the field out; [`kind`](Self::kind) still has it.
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
+        self.written_default().filter(|value| self.violations(value).is_empty())
+    }
+
+    fn written_default(&self) -> Option<Value> {
         match &self.kind {
             FieldKind::String(field) => field.default.clone().map(Value::String),
             FieldKind::Number(field) => field.default.clone().map(Value::Number),
@@ -251,14 +256,15 @@ impl Choice {
         &self.value
     }
 
-    /// What to call it on a screen: its title, or else its value, with control characters escaped. A title is
-    /// never part of an answer.
+    /// What to call it on a screen: its title, or else its value. One line, with control characters escaped. A title
+    /// is never part of an answer.
     #[must_use]
     pub fn label(&self) -> String {
-        self.title.clone().unwrap_or_else(|| crate::text::sanitized(self.value.clone()))
+        self.title.clone().unwrap_or_else(|| crate::text::sanitized_line(self.value.clone()))
     }
 
-    /// The title (`title` beside a `const`, or the entry of `enumNames`), safe to show.
+    /// The title (`title` beside a `const`, or the entry of `enumNames`), one line that is safe to show; `None` where it
+    /// is empty.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()

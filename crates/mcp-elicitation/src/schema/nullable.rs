@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::json::{Kind, Members, kind};
+use crate::json::{Kind, Members, is_string, kind};
 
 /// The members of the definition behind a nullable one, or `None` for a definition that is not nullable.
 ///
@@ -18,7 +18,7 @@ pub(super) fn unwrapped<'a>(members: &Members<'a>) -> Option<Members<'a>> {
 
 fn typed<'a>(members: &Members<'a>) -> Option<Members<'a>> {
     let types: Vec<&'a RawValue> = serde_json::from_str(members.get("type")?.get()).ok()?;
-    let other = other_than(&types, |raw| raw.get() == "\"null\"")?;
+    let other = other_than(&types, |raw| is_string(raw, "null"))?;
     Some(members.overlaid([("type".to_owned(), other)]))
 }
 
@@ -26,7 +26,7 @@ fn either<'a>(members: &Members<'a>, keyword: &str) -> Option<Members<'a>> {
     let alternatives: Vec<&'a RawValue> = serde_json::from_str(members.get(keyword)?.get()).ok()?;
     let is_null = |raw: &RawValue| {
         let members: Option<Members<'_>> = serde_json::from_str(raw.get()).ok();
-        members.is_some_and(|members| members.get("type").is_some_and(|raw| raw.get() == "\"null\""))
+        members.is_some_and(|members| members.get("type").is_some_and(|raw| is_string(raw, "null")))
     };
     let other: Members<'a> = serde_json::from_str(other_than(&alternatives, is_null)?.get()).ok()?;
     if other.duplicate.is_some() {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Rule,
-    json::{Kind, Members, kind},
+    json::{Kind, Members, is_string, kind},
     number,
     path::Path,
     reader::Reader,
@@ -43,7 +43,7 @@ impl FormSchema {
         refuse_foreign(reader, &members, path, &[]);
         match members.get("type") {
             None => reader.violate(&path.name("type"), Rule::Required, "the schema must have a `type`"),
-            Some(raw) if raw.get() == "\"object\"" => {}
+            Some(raw) if is_string(raw, "object") => {}
             Some(_) => reader.violate(&path.name("type"), Rule::Type, "the schema's type must be \"object\""),
         }
         if let Some(raw) = members.get("$schema") {
@@ -154,7 +154,9 @@ fn read_field(
     let members = reader.object(raw, path)?;
     let unwrapped = if reader.rules.allow_nullable_fields { nullable::unwrapped(&members) } else { None };
     let members = unwrapped.unwrap_or(members);
-    let title = reader.shown_text(&members, "title", path);
+    let max_text_chars = reader.rules.limits.max_text_chars;
+    let title = members.get("title").and_then(|raw| reader.string(raw, &path.name("title"), max_text_chars));
+    let title = title.and_then(titled);
     let description = reader.shown_text(&members, "description", path);
     let kind = read_kind(reader, &members, path)?;
     Some(Field { name: name.to_owned(), title, description, required, kind, raw: raw.to_owned() })
@@ -339,7 +341,7 @@ fn read_multi_select(
     let items = reader.object(items, &path_items)?;
     refuse_foreign(reader, &items, &path_items, &["anyOf", "oneOf"]);
     let item_type = items.get("type");
-    if item_type.is_some_and(|raw| raw.get() != "\"string\"") {
+    if item_type.is_some_and(|raw| !is_string(raw, "string")) {
         let message = "items must be strings with options, arrays of anything else are not allowed";
         reader.violate(&path_items.name("type"), Rule::Subset, message);
         return None;
@@ -431,7 +433,7 @@ fn read_titled(reader: &mut Reader<'_>, raw: &RawValue, path: &Path<'_>) -> Opti
         };
         let (value, title) = (member("const"), member("title"));
         if let (Some(value), Some(title)) = (value, title) {
-            choices.push(Choice { value, title: Some(text::sanitized(title)) });
+            choices.push(Choice { value, title: titled(title) });
         }
     }
     (choices.len() == count).then_some(choices)
@@ -448,6 +450,11 @@ fn read_enum_names(reader: &mut Reader<'_>, raw: &RawValue, choices: &mut [Choic
     }
     let limit = reader.rules.limits.max_option_chars;
     for (index, (item, choice)) in items.into_iter().zip(choices).enumerate() {
-        choice.title = reader.string(item, &path.index(index), limit).map(text::sanitized);
+        choice.title = reader.string(item, &path.index(index), limit).and_then(titled);
     }
+}
+
+/// A title as it is shown; an empty one is none.
+fn titled(title: String) -> Option<String> {
+    Some(text::sanitized_line(title)).filter(|title| !title.trim().is_empty())
 }

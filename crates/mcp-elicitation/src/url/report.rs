@@ -282,12 +282,25 @@ fn host_text(authority: &str) -> &str {
 /// invisible characters that are mapped to ASCII, octal or hexadecimal addresses.
 fn is_rewritten(given: &str, host: &Host<&str>) -> bool {
     match host {
-        Host::Domain(domain) if given.is_ascii() => !given.eq_ignore_ascii_case(domain),
-        // International names change into `xn--` labels, which have a warning of their own.
-        Host::Domain(domain) => !domain.split('.').any(|label| label.starts_with("xn--")),
+        Host::Domain(domain) => {
+            let (given, domain) = (given.split('.'), domain.split('.'));
+            given.clone().count() != domain.clone().count()
+                || given.zip(domain).any(|(given, label)| is_rewritten_label(given, label))
+        }
         Host::Ipv4(address) => given != address.to_string(),
         Host::Ipv6(_) => false,
     }
+}
+
+/// An international label becomes an `xn--` label, which has a warning of its own; anything else stays what it was.
+fn is_rewritten_label(given: &str, label: &str) -> bool {
+    if given.is_ascii() || !label.starts_with("xn--") {
+        return !given.eq_ignore_ascii_case(label);
+    }
+    given.contains(['%', '\u{ad}', '\u{34f}', '\u{200b}', '\u{feff}'])
+        || given.contains(
+            |c| matches!(c, '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}' | '\u{ff01}'..='\u{ff5e}'),
+        )
 }
 
 pub(super) fn is_loopback(url: &Url) -> bool {
