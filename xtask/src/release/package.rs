@@ -1,7 +1,7 @@
 //! Builds each package from the files that would be published, against the others as they would be published.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -52,6 +52,7 @@ fn package_all(plan: &Plan, target: &Path) -> Result<(), Failure> {
     })?;
     let copy = scratch.path().join("workspace");
     stage(plan, &copy).map_err(Failure::Failed)?;
+    forget_unpacked(plan);
     let run = |offline: &str| {
         let mut command = Command::new("cargo");
         command.current_dir(&copy).args(["package", "--quiet", "--target-dir"]).arg(target);
@@ -72,6 +73,24 @@ fn package_all(plan: &Plan, target: &Path) -> Result<(), Failure> {
     }
     let why = format!("cargo package: {}\n{}", finished.end, process::tail(&finished.stderr, 30));
     Err(if is_unreached { Failure::Unreached(why) } else { Failure::Failed(why) })
+}
+
+/// Cargo unpacks the archives of the other packages beside those of the registry, and takes what it finds there of the same version
+/// for the same: a package would be built against what the others were when they were last packaged.
+fn forget_unpacked(plan: &Plan) {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"))) else {
+        return;
+    };
+    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    // Registries in a folder have no host, and so nothing before the dash.
+    for registry in registries.filter(|entry| entry.file_name().to_string_lossy().starts_with('-')) {
+        for package in &plan.packages {
+            let unpacked = registry.path().join(format!("{}-{}", package.published_as, package.version));
+            // What is not there need not go; what cannot go will show itself when the package is built.
+            let _ = fs::remove_dir_all(unpacked);
+        }
+    }
 }
 
 /// Whether cargo gave up because it could not reach the registry.
