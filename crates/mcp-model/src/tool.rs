@@ -336,7 +336,14 @@ impl CallToolResult {
         self.content.iter().filter_map(ContentBlock::as_text)
     }
 
-    /// Reads the structured result as a type; `None` when there is none.
+    /// Reads the structured result as a type; `None` when there is none. [`serde_json::Value`] reads any:
+    ///
+    /// ```
+    /// # fn read(result: &mcp_model::CallToolResult) -> Result<(), Box<dyn std::error::Error>> {
+    /// let value = result.structured::<serde_json::Value>().ok_or("no structured result")??;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// When the structured result does not have the shape of `T`.

@@ -51,7 +51,7 @@ pub struct SuspendedCall {
 impl fmt::Debug for SuspendedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SuspendedCall")
-            .field("server", &self.server)
+            .field("server_bytes", &self.server.len())
             .field("method", &self.method)
             .field("requests", &self.requests.len())
             .field("request_state_bytes", &self.request_state.as_ref().map(String::len))

@@ -28,7 +28,8 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// A list of the server that has not been asked for yet.
 ///
-/// Await it for the first page alone, or take [`all`](Self::all) of it, or go through its [`pages`](Self::pages).
+/// Take [`all`](Self::all) of it, or go through its [`pages`](Self::pages). Awaited itself it gives **one page**, the first
+/// or the one behind its cursor, which of a server that pages is a part of the list.
 #[derive(Clone)]
 #[must_use = "a list is asked for when it is awaited"]
 pub struct List<R> {

@@ -164,25 +164,6 @@ fn suspicious_urls_carry_warnings() {
     assert_eq!(policy().examine("https://github.com:8443/").verdict().as_str(), "warn");
 }
 
-#[test]
-fn warnings_have_names() {
-    let all = [
-        UrlWarning::Punycode,
-        UrlWarning::MixedScript,
-        UrlWarning::IpHost,
-        UrlWarning::Port,
-        UrlWarning::Userinfo,
-        UrlWarning::Long,
-        UrlWarning::Bidi,
-        UrlWarning::Lookalike,
-    ];
-    let names: Vec<String> = all.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        names,
-        ["punycode", "mixed_script", "ip_host", "port", "userinfo", "long", "bidi", "lookalike"]
-    );
-}
-
 // field:FR-141
 #[test]
 fn length_is_limited_below_at_and_above() {
@@ -240,4 +221,25 @@ fn a_server_without_host_name_gives_no_lookalikes() {
     assert_eq!(policy().server_host(), Some("mcp.example.com"));
     assert_eq!(UrlPolicy::default().server("https://127.0.0.1/").server_host(), None);
     assert_eq!(UrlPolicy::default().server("nonsense").server_host(), None);
+}
+
+#[test]
+fn a_warning_is_a_name_for_programs_and_a_sentence_for_people() {
+    let warnings = [
+        (UrlWarning::Punycode, "punycode"),
+        (UrlWarning::MixedScript, "mixed_script"),
+        (UrlWarning::IpHost, "ip_host"),
+        (UrlWarning::Port, "port"),
+        (UrlWarning::Userinfo, "userinfo"),
+        (UrlWarning::Long, "long"),
+        (UrlWarning::Bidi, "bidi"),
+        (UrlWarning::Lookalike, "lookalike"),
+    ];
+    let mut sentences = std::collections::BTreeSet::new();
+    for (warning, name) in warnings {
+        assert_eq!(warning.as_str(), name);
+        assert!(warning.to_string().contains(' '), "{name}");
+        sentences.insert(warning.to_string());
+    }
+    assert_eq!(sentences.len(), warnings.len());
 }

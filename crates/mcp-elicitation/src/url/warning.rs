@@ -30,7 +30,7 @@ pub enum UrlWarning {
 }
 
 impl UrlWarning {
-    /// The warning's name in snake case.
+    /// The warning's name in snake case, for programs. `Display` is a sentence for people.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,16 @@ impl UrlWarning {
 
 impl fmt::Display for UrlWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        f.write_str(match self {
+            Self::Punycode => "the host has international letters, which can look like another name",
+            Self::MixedScript => "the host mixes letters of different alphabets",
+            Self::IpHost => "the host is an IP address and not a name",
+            Self::Port => "the port is not the usual one",
+            Self::Userinfo => "something that can pass for a host stands before the real one",
+            Self::Long => "the URL is too long to examine",
+            Self::Bidi => "hidden marks in the URL change the order in which it is shown",
+            Self::Lookalike => "the host resembles that of the server and does not belong to it",
+        })
     }
 }
 
