@@ -7,9 +7,10 @@
 //!
 //! 1. [`publish`](Inbox::publish) before a question is shown anywhere. If that fails the question ends as `cancel` and
 //!    nobody sees it: an answer to a question that was not written down could be lost.
-//! 2. While the question is open, [`answers`](Inbox::answers) from time to time. What it brings are *offers*: the driver
-//!    checks each against the question and decides. One that breaks the form's rules is handed back with
-//!    [`refuse`](Inbox::refuse) and the question stays open; one that comes too late meets an entry that is closed.
+//! 2. While the question is open, [`answers`](Inbox::answers) from time to time, for the driver's own open entries and no
+//!    others: several drivers may share one store. What it brings are *offers*: the driver checks each against the
+//!    question and decides. One that breaks the form's rules is handed back with [`refuse`](Inbox::refuse) and the question
+//!    stays open; one that comes too late meets an entry that is closed.
 //! 3. Exactly one of [`acknowledge`](Inbox::acknowledge) and [`fail`](Inbox::fail) for each published question, when it
 //!    ended. From then on the entry takes no answer. One that the store did not take is told again a few times. Where
 //!    publishing panicked it is not known what the store holds, and a `fail` follows too.
@@ -17,11 +18,17 @@
 //! The driver is the only one that ends a question, so none is answered twice: a person at the driver's own screen and one
 //! at another process may answer at the same time, and the first to reach the driver counts.
 //!
-//! Calls for one entry come in this order and never overlap. They may block: a driver that must not wait makes them on a
-//! thread for that. A store that is shared by processes sees entries of all of them, told apart by their ids, which are
-//! unique over processes and restarts.
+//! Calls for one entry come in this order and never overlap; drivers that share a store call it side by side. They may
+//! block: a driver that must not wait makes them on a thread for that. A shared store, by processes or in one, sees entries
+//! of all drivers, told apart by their ids, which are unique over drivers, processes and restarts.
 
-use std::{collections::BTreeMap, error, fmt, sync::Mutex, sync::PoisonError, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    error, fmt,
+    sync::Mutex,
+    sync::PoisonError,
+    time::Duration,
+};
 
 use serde_json::value::RawValue;
 
@@ -34,7 +41,8 @@ use crate::{ElicitAction, ElicitRequest, ElicitResult, End, Revision};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InboxEntry {
-    /// Unique over processes and restarts; at most 128 bytes of ASCII from this crate's own drivers.
+    /// Unique over drivers (each desk of a process is one), processes and restarts; at most 128 bytes of ASCII from this
+    /// workspace's own drivers.
     pub id: String,
     /// Who asks, as the host knows it.
     pub server: String,
@@ -167,7 +175,7 @@ pub trait Inbox: Send + Sync + 'static {
     /// Writes a question down. Once this returns, it must survive whatever the store promises to survive.
     ///
     /// # Errors
-    /// The question is not in the store; it ends as `cancel`.
+    /// The question is not in the store, or another one has its id there; it ends as `cancel`.
     fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError>;
 
     /// The question was answered, by a person or for one that was not there. Nothing but the action is told: what was
@@ -183,12 +191,14 @@ pub trait Inbox: Send + Sync + 'static {
     /// The entry may still look open. The end stands all the same.
     fn fail(&self, id: &str, end: End) -> Result<(), InboxError>;
 
-    /// Answers given to open entries of this process since the last look. The default is a store through which nobody
-    /// answers.
+    /// Answers given to these entries since the last look, each taken out once. `ids` are open entries that whoever asks
+    /// has published; answers to others stay where they are, for those who published them. The default is a store through
+    /// which nobody answers.
     ///
     /// # Errors
     /// Nothing was taken; it is asked again later.
-    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
+    fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
+        let _ = ids;
         Ok(Vec::new())
     }
 
@@ -268,8 +278,14 @@ impl MemoryInbox {
 
 impl Inbox for MemoryInbox {
     fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError> {
-        self.lock().open.insert(entry.id.clone(), entry.clone());
-        Ok(())
+        match self.lock().open.entry(entry.id.clone()) {
+            // The answer to one of them would reach whoever asked the other.
+            Entry::Occupied(_) => Err(InboxError::new("there is an open entry of this id already")),
+            Entry::Vacant(place) => {
+                place.insert(entry.clone());
+                Ok(())
+            }
+        }
     }
 
     fn acknowledge(&self, id: &str, _: ElicitAction) -> Result<(), InboxError> {
@@ -282,8 +298,12 @@ impl Inbox for MemoryInbox {
         Ok(())
     }
 
-    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
-        Ok(std::mem::take(&mut self.lock().answers))
+    fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
+        let mut memory = self.lock();
+        let given = std::mem::take(&mut memory.answers).into_iter();
+        let (taken, left) = given.partition(|given| ids.contains(&given.id.as_str()));
+        memory.answers = left;
+        Ok(taken)
     }
 
     fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
@@ -312,8 +332,8 @@ mod tests {
         assert_eq!(inbox.open()[0].request().unwrap().message(), "m");
         assert!(inbox.answer("a", ElicitResult::decline()));
         assert!(!inbox.answer("a", ElicitResult::cancel()), "answered");
-        assert_eq!(inbox.answers().unwrap().len(), 1);
-        assert!(inbox.answers().unwrap().is_empty(), "taken");
+        assert_eq!(inbox.answers(&["a"]).unwrap().len(), 1);
+        assert!(inbox.answers(&["a"]).unwrap().is_empty(), "taken");
         inbox.acknowledge("a", ElicitAction::Decline).unwrap();
         assert!(!inbox.answer("a", ElicitResult::decline()), "closed");
         assert!(inbox.open().is_empty());
@@ -325,7 +345,33 @@ mod tests {
         inbox.publish(&entry("a")).unwrap();
         assert!(inbox.answer("a", ElicitResult::decline()));
         inbox.fail("a", End::TimedOut).unwrap();
-        assert!(inbox.answers().unwrap().is_empty());
+        assert!(inbox.answers(&["a"]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_answer_waits_for_whoever_published_its_entry() {
+        let inbox = MemoryInbox::new();
+        for id in ["a", "b", "c"] {
+            inbox.publish(&entry(id)).unwrap();
+            assert!(inbox.answer(id, ElicitResult::decline()));
+        }
+        let taken = |ids: &[&str]| {
+            let mut taken: Vec<_> = inbox.answers(ids).unwrap().into_iter().map(|given| given.id).collect();
+            taken.sort();
+            taken
+        };
+        assert!(taken(&[]).is_empty() && taken(&["d"]).is_empty());
+        assert_eq!(taken(&["b", "d"]), ["b"]);
+        assert_eq!(taken(&["c", "b", "a"]), ["a", "c"]);
+    }
+
+    #[test]
+    fn an_id_is_published_once_while_it_is_open() {
+        let inbox = MemoryInbox::new();
+        inbox.publish(&entry("a")).unwrap();
+        assert!(inbox.publish(&entry("a")).is_err());
+        inbox.fail("a", End::TimedOut).unwrap();
+        inbox.publish(&entry("a")).unwrap();
     }
 
     #[test]
@@ -362,7 +408,7 @@ mod tests {
                 Ok(())
             }
         }
-        assert!(Journal.answers().unwrap().is_empty());
+        assert!(Journal.answers(&["a"]).unwrap().is_empty());
         Journal.refuse("a", "why").unwrap();
         assert!(Journal.is_answered_from_elsewhere());
     }

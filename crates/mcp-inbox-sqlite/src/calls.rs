@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, ErrorKind};
 use crate::inbox::{ENDED, FINISHED, SqliteInbox, forget, insert, now_ms, room};
+use crate::text::Text;
 
 /// A call as the store keeps it. `Debug` shows sizes.
 #[derive(Clone)]
@@ -62,7 +63,7 @@ impl StoredQuestion {
 pub struct ClaimedCall {
     /// The call.
     pub call: StoredCall,
-    /// The answers by key, unchecked.
+    /// The answers by key, unchecked. One that cannot be read, because somebody else wrote it, is `cancel`.
     pub answers: Vec<(String, ElicitResult)>,
 }
 
@@ -106,8 +107,9 @@ impl SqliteInbox {
                 "SELECT id FROM calls WHERE state = 'waiting' AND NOT EXISTS
                  (SELECT 1 FROM questions WHERE call = calls.id AND state <> 'answered') ORDER BY put_away_ms, id",
             )?;
-            let rows = statement.query_map([], |row| row.get(0))?;
-            rows.collect::<Result<Vec<String>, _>>().map_err(Error::from)
+            let rows = statement.query_map([], |row| row.get::<_, Text>(0))?;
+            // One whose id cannot be read cannot be named, and must not hide the others.
+            rows.filter_map(|id| id.map(Text::exact).map_err(Error::from).transpose()).collect()
         })
     }
 
@@ -125,19 +127,22 @@ impl SqliteInbox {
                      AND NOT EXISTS (SELECT 1 FROM questions WHERE call = ?1 AND state <> 'answered')
                      RETURNING server, data",
                     params![id, self.owner],
-                    |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+                    |row| Ok((row.get::<_, Text>(0)?.exact(), row.get::<_, Text>(1)?.exact())),
                 )
                 .optional()?;
             let Some((server, data)) = claimed else { return Ok(None) };
+            let unreadable = || Error::new(ErrorKind::Unreadable);
+            let (server, data) = server.zip(data).ok_or_else(unreadable)?;
             let mut statement = transaction
                 .prepare("UPDATE questions SET state = 'taken' WHERE call = ?1 RETURNING key, answer")?;
             let rows =
-                statement.query_map([id], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)))?;
+                statement.query_map([id], |row| Ok((row.get::<_, Text>(0)?, row.get::<_, Text>(1)?)))?;
             let answers = rows.map(|row| {
                 let (key, answer) = row?;
-                let answer = answer.and_then(|answer| serde_json::from_str(&answer).ok());
-                let answer = answer.ok_or_else(|| Error::new(ErrorKind::Unreadable))?;
-                Ok((key, answer))
+                let key = key.exact().ok_or_else(unreadable)?;
+                // As for a question of its own: one that cannot be read is none.
+                let answer = answer.exact().and_then(|answer| serde_json::from_str(&answer).ok());
+                Ok((key, answer.unwrap_or_else(ElicitResult::cancel)))
             });
             let answers = answers.collect::<Result<Vec<_>, Error>>()?;
             Ok(Some(ClaimedCall { call: StoredCall::new(id, server, data), answers }))
@@ -196,9 +201,15 @@ impl SqliteInbox {
                 "SELECT id, server, data FROM calls WHERE state = 'claimed' ORDER BY put_away_ms, id",
             )?;
             let rows = statement.query_map([], |row| {
-                Ok(StoredCall { id: row.get(0)?, server: row.get(1)?, data: row.get(2)? })
+                let (server, data) = (row.get::<_, Text>(1)?.lossy(), row.get::<_, Text>(2)?.lossy());
+                let id = row.get::<_, Text>(0)?.exact();
+                Ok(id.map(|id| StoredCall {
+                    id,
+                    server: server.unwrap_or_default(),
+                    data: data.unwrap_or_default(),
+                }))
             })?;
-            rows.collect::<Result<Vec<_>, _>>().map_err(Error::from)
+            rows.filter_map(|call| call.map_err(Error::from).transpose()).collect()
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_elicitation::{Inbox, InboxEntry};
+use mcp_elicitation::{ElicitAction, ElicitResult, Inbox, InboxEntry};
 use rusqlite::Connection;
 
 use crate::tests::{Folder, accept, entry};
@@ -91,7 +91,7 @@ fn a_full_disk_loses_nothing_that_was_written_down() {
     assert_eq!(inbox.open_questions().unwrap().len(), published + 1);
     limit(100_000);
     assert_eq!(inbox.answer("first", &accept("7")).unwrap(), Given::Taken);
-    assert_eq!(inbox.answers().unwrap().len(), 1);
+    assert_eq!(inbox.answers(&["first"]).unwrap().len(), 1);
 }
 
 #[test]
@@ -142,4 +142,144 @@ fn a_file_behind_a_link_is_its_owners_alone() {
         }
     }
     assert!(target.exists());
+}
+
+/// What is no inbox, or a newer one, keeps each of its bytes, and gets no files beside it.
+#[test]
+fn a_file_that_is_refused_is_not_changed() {
+    let folder = Folder::new("unchanged");
+    let newer = |mode: &str| {
+        drop(folder.open());
+        let settings = format!("PRAGMA journal_mode = {mode}; PRAGMA user_version = 99;");
+        Connection::open(folder.file()).unwrap().execute_batch(&settings).unwrap();
+    };
+    let foreign = |mode: &str| {
+        let made =
+            format!("PRAGMA journal_mode = {mode}; CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1);");
+        Connection::open(folder.file()).unwrap().execute_batch(&made).unwrap();
+    };
+    let check = |kind: ErrorKind| {
+        let before = std::fs::read(folder.file()).unwrap();
+        assert_eq!(SqliteInbox::open(folder.file()).unwrap_err().kind(), kind);
+        assert!(std::fs::read(folder.file()).unwrap() == before, "{kind:?}");
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "{kind:?}");
+        std::fs::remove_file(folder.file()).unwrap();
+    };
+    for mode in ["DELETE", "WAL"] {
+        newer(mode);
+        check(ErrorKind::Newer { found: 99, known: 1 });
+        foreign(mode);
+        check(ErrorKind::Foreign);
+    }
+}
+
+/// The log of a process that died belongs to whoever understands the file.
+#[test]
+fn the_log_beside_a_foreign_file_is_left_as_it_is() {
+    let (theirs, folder) = (Folder::new("log-theirs"), Folder::new("log"));
+    let writing = Connection::open(theirs.file()).unwrap();
+    writing
+        .execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1);")
+        .unwrap();
+    let name = |folder: &Folder, log: &str| folder.0.join(format!("inbox.db{log}"));
+    let files = ["", "-wal"];
+    for log in files {
+        // As a crash leaves them.
+        std::fs::copy(name(&theirs, log), name(&folder, log)).unwrap();
+    }
+    let read = || files.map(|log| std::fs::read(name(&folder, log)).unwrap());
+    let before = read();
+    assert!(!before[1].is_empty());
+    assert_eq!(SqliteInbox::open(folder.file()).unwrap_err().kind(), ErrorKind::Foreign);
+    assert!(read() == before);
+}
+
+#[test]
+fn a_file_that_many_open_at_once_is_made_once() {
+    for _ in 0..5 {
+        let folder = Folder::new("at-once");
+        let begin = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for at in 0..8 {
+                let (begin, file) = (&begin, folder.file());
+                scope.spawn(move || {
+                    begin.wait();
+                    SqliteInbox::open(file).unwrap().publish(&entry(&at.to_string())).unwrap();
+                });
+            }
+        });
+        assert_eq!(folder.open().open_questions().unwrap().len(), 8);
+    }
+}
+
+/// Whatever column of a row is in a broken encoding: the others are read as if it were not there.
+#[test]
+fn a_row_in_a_broken_encoding_hides_no_other() {
+    for column in ["id", "owner", "server", "revision", "params", "refusal"] {
+        let folder = Folder::new(&format!("broken-{column}"));
+        let inbox = folder.open();
+        for id in ["bad", "good"] {
+            inbox.publish(&entry(id)).unwrap();
+        }
+        damage(&folder, "questions", column, "bad");
+        let open = inbox.open_questions().unwrap();
+        assert!(open.iter().any(|open| open.entry().id == "good"), "{column}");
+        let is_whole = matches!(column, "owner" | "refusal");
+        assert_eq!(inbox.unreadable_questions().unwrap(), usize::from(!is_whole), "{column}");
+        assert_eq!(open.len(), 1 + usize::from(is_whole), "{column}");
+        assert_eq!(inbox.answer("good", &accept("7")).unwrap(), Given::Taken);
+        assert_eq!(inbox.answers(&["bad", "good"]).unwrap().len(), 1, "{column}");
+    }
+}
+
+#[test]
+fn an_answer_in_a_broken_encoding_is_none_and_blocks_no_other() {
+    let folder = Folder::new("broken-answer");
+    let inbox = folder.open();
+    for id in ["bad", "good"] {
+        inbox.publish(&entry(id)).unwrap();
+        inbox.answer(id, &accept("7")).unwrap();
+    }
+    damage(&folder, "questions", "answer", "bad");
+    for given in inbox.answers(&["bad", "good"]).unwrap() {
+        let expected = if given.id == "bad" { ElicitResult::cancel() } else { accept("7") };
+        assert_eq!(given.answer, expected, "{}", given.id);
+    }
+    inbox.acknowledge("bad", ElicitAction::Cancel).unwrap();
+    damage(&folder, "questions", "ended_as", "bad");
+    assert!(matches!(inbox.answer("bad", &accept("8")).unwrap(), Given::Ended(_)));
+}
+
+#[test]
+fn a_call_in_a_broken_encoding_hides_no_other() {
+    for column in ["server", "data"] {
+        let folder = Folder::new(&format!("broken-call-{column}"));
+        let inbox = folder.open();
+        for id in ["bad", "good"] {
+            let question = [StoredQuestion::new("k", entry(&format!("{id}-k")))];
+            inbox.put_away(&StoredCall::new(id, "hotel", "{}"), &question).unwrap();
+            inbox.answer(&format!("{id}-k"), &accept("7")).unwrap();
+        }
+        damage(&folder, "calls", column, "bad");
+        assert_eq!(inbox.answered_calls().unwrap().len(), 2);
+        assert_eq!(inbox.claim("bad").unwrap_err().kind(), ErrorKind::Unreadable, "{column}");
+        assert!(inbox.claim("good").unwrap().is_some());
+        assert_eq!(inbox.unfinished_calls().unwrap().len(), 1);
+        inbox.finish("bad").unwrap();
+        assert!(inbox.answered_calls().unwrap().is_empty());
+    }
+    let folder = Folder::new("broken-call-answer");
+    let inbox = folder.open();
+    inbox.put_away(&StoredCall::new("c", "hotel", "{}"), &[StoredQuestion::new("k", entry("q"))]).unwrap();
+    inbox.answer("q", &accept("7")).unwrap();
+    damage(&folder, "questions", "answer", "q");
+    let claimed = inbox.claim("c").unwrap().unwrap();
+    assert_eq!(claimed.answers, [("k".to_owned(), ElicitResult::cancel())]);
+    damage(&folder, "calls", "data", "c");
+    assert_eq!(inbox.unfinished_calls().unwrap()[0].id, "c", "it can be given up");
+}
+
+fn damage(folder: &Folder, table: &str, column: &str, id: &str) {
+    let broken = format!("UPDATE {table} SET {column} = CAST(x'ff22' AS TEXT) WHERE id = '{id}'");
+    assert_eq!(Connection::open(folder.file()).unwrap().execute(&broken, []).unwrap(), 1);
 }

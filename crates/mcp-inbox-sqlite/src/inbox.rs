@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
 use crate::schema;
+use crate::text::Text;
 
 /// How a question ends, whatever ended it: nothing of what people wrote stays behind.
 pub(crate) const ENDED: &str = "state = 'ended', params = NULL, answer = NULL, refusal = NULL";
@@ -32,7 +33,8 @@ pub(crate) const FINISHED: &str = "state = 'finished', data = NULL";
 /// - A clock that is set back makes open questions live longer here than in their process, and an answer may come too late for it.
 ///   What was answered, taken or ended stays so whatever the clock says.
 ///
-/// One value is one process's end of it, and one asking party: answers go to the value that published. Its methods may
+/// One value is one process's end of it: answers go to the value that published, and there to whoever asks for the ids of its own
+/// questions, so that several desks may share a value and several values of one process a file. Its methods may
 /// block for as long as [`Options::busy_timeout`], and each is one transaction: it has happened whole when it returns, and
 /// not at all when it fails.
 pub struct SqliteInbox {
@@ -45,6 +47,8 @@ pub struct SqliteInbox {
 impl SqliteInbox {
     /// Opens the store of this file, and makes it where there is none: for the owner of the process alone, on Unix. Questions
     /// in it whose time is over are ended ([`sweep`](Self::sweep)).
+    ///
+    /// A file that is no inbox, or one of a newer version, is left as it is, byte for byte.
     ///
     /// `path` is the path of a file and nothing else, whatever SQLite makes of such a name (`:memory:`, `file:...`).
     ///
@@ -64,9 +68,9 @@ impl SqliteInbox {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(path, flags)?;
+        let mut connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(options.busy_timeout)?;
-        schema::prepare(&mut connection)?;
+        schema::prepare(&mut connection, &path)?;
         let random = || RandomState::new().build_hasher().finish();
         let owner = format!("{:016x}{:016x}", random(), random());
         let inbox = Self { connection: Mutex::new(connection), options, owner };
@@ -127,22 +131,23 @@ impl Inbox for SqliteInbox {
         Ok(self.end(id, end_name(end))?)
     }
 
-    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
+    fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
+        let ids = serde_json::to_string(ids).map_err(|_| Error::new(ErrorKind::Unreadable))?;
         let given = self.write(|transaction| {
             // Taking and reading are one step: no other look, and no other process, sees the same answer.
             let mut statement = transaction.prepare(
                 "UPDATE questions SET state = 'taken' WHERE state = 'answered' AND owner = ?1 AND call IS NULL
-                 RETURNING id, answer",
+                 AND id IN (SELECT value FROM json_each(?2)) RETURNING id, answer",
             )?;
-            let rows = statement.query_map([&self.owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect::<Result<Vec<(String, Option<String>)>, _>>().map_err(Error::from)
+            let rows = statement.query_map(params![self.owner, ids], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<Result<Vec<(String, Text)>, _>>().map_err(Error::from)
         });
         let given = given?;
         Ok(given
             .into_iter()
             .map(|(id, answer)| {
                 // One that cannot be read was written by something else: nobody answered then.
-                let answer = answer.and_then(|answer| serde_json::from_str(&answer).ok());
+                let answer = answer.exact().and_then(|answer| serde_json::from_str(&answer).ok());
                 let answer = answer.unwrap_or_else(ElicitResult::cancel);
                 InboxAnswer::new(id, answer)
             })
@@ -317,11 +322,14 @@ impl fmt::Debug for SqliteInbox {
 
 /// Reads what a row says of its question.
 pub(crate) fn entry(
-    (id, server, revision, params, expires_ms): (String, String, String, Option<String>, Option<i64>),
+    (id, server, revision, params, expires_ms): (Text, Text, Text, Text, Option<i64>),
 ) -> Result<InboxEntry, Error> {
     let unreadable = || Error::new(ErrorKind::Unreadable);
+    let (Some(id), Some(server), Some(revision)) = (id.exact(), server.exact(), revision.exact()) else {
+        return Err(unreadable());
+    };
     let revision = revision.parse().map_err(|_| unreadable())?;
-    let params = params.ok_or_else(unreadable)?;
+    let params = params.exact().ok_or_else(unreadable)?;
     let params = mcp_elicitation::InboxParams::from_text(params).map_err(|_| unreadable())?;
     let mut entry = InboxEntry::from_parts(id, server, revision, params);
     entry.expires_after =

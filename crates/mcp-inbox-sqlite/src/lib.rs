@@ -11,6 +11,7 @@ mod questions;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use calls::{ClaimedCall, StoredCall, StoredQuestion};
 pub use error::{Error, ErrorKind};

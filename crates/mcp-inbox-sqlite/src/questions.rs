@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, ErrorKind};
 use crate::inbox::{SqliteInbox, entry, now_ms, sweep};
+use crate::text::Text;
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ pub enum Given {
 
 impl SqliteInbox {
     /// The questions of all processes that can be answered now, oldest first. One that cannot be read here, because
-    /// somebody else wrote it, is left out.
+    /// somebody else wrote it, is left out ([`unreadable_questions`](Self::unreadable_questions) counts them).
     ///
     /// The process that asked may have died meanwhile; then nobody takes the answer, unless the question belongs to a call that was
     /// put away.
@@ -61,6 +62,19 @@ impl SqliteInbox {
     /// # Errors
     /// The store cannot be read.
     pub fn open_questions(&self) -> Result<Vec<OpenQuestion>, Error> {
+        Ok(self.readable_and_not()?.0)
+    }
+
+    /// How many open questions cannot be read here, because somebody else wrote them or the file was damaged. No other process
+    /// can answer them; they end with their time, or by whoever asked.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unreadable_questions(&self) -> Result<usize, Error> {
+        Ok(self.readable_and_not()?.1)
+    }
+
+    fn readable_and_not(&self) -> Result<(Vec<OpenQuestion>, usize), Error> {
         self.read(|transaction| {
             let mut statement = transaction.prepare(
                 "SELECT id, server, revision, params, expires_ms, refusal, call FROM questions
@@ -68,17 +82,18 @@ impl SqliteInbox {
             )?;
             let rows = statement.query_map([now_ms()], |row| {
                 let parts = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-                Ok((parts, row.get::<_, Option<String>>(5)?, row.get::<_, Option<String>>(6)?))
+                Ok((parts, row.get::<_, Text>(5)?.lossy(), row.get::<_, Text>(6)?.lossy()))
             })?;
-            let mut open = Vec::new();
+            let (mut open, mut unreadable) = (Vec::new(), 0);
             for row in rows {
                 let (parts, refusal, call) = row?;
                 // Nobody could answer it, and it must not hide the others.
-                if let Ok(entry) = entry(parts) {
-                    open.push(OpenQuestion { entry, refusal, call });
+                match entry(parts) {
+                    Ok(entry) => open.push(OpenQuestion { entry, refusal, call }),
+                    Err(_) => unreadable += 1,
                 }
             }
-            Ok(open)
+            Ok((open, unreadable))
         })
     }
 
@@ -103,7 +118,7 @@ impl SqliteInbox {
             }
             let found = transaction
                 .query_row("SELECT state, ended_as FROM questions WHERE id = ?1", [id], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?))
+                    Ok((row.get::<_, String>(0)?, row.get::<_, Text>(1)?.lossy()))
                 })
                 .optional()?;
             Ok(match found {

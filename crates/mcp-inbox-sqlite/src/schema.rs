@@ -16,6 +16,9 @@
 //! waiting ──all its questions answered, claimed──> claimed ──> finished
 //! ```
 
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::{Error, ErrorKind};
@@ -53,7 +56,17 @@ const STEPS: [&str; 1] = ["CREATE TABLE questions (
     CREATE INDEX calls_by_state ON calls (state, put_away_ms);"];
 
 /// Makes the connection what the crate's promises need, and brings the tables up to date.
-pub(crate) fn prepare(connection: &mut Connection) -> Result<(), Error> {
+///
+/// What is no inbox, or a newer one, stays as it is: nothing is written before that is known. `path` is the file's.
+pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    // The log that a process left behind which died would be moved into the file by whoever closes it last.
+    let is_left_behind = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let keeps_log = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    connection.set_db_config(keeps_log, is_left_behind)?;
+    version(&*connection.transaction()?)?;
+    connection.set_db_config(keeps_log, false)?;
     // The answer names the mode that is in force: in-memory databases have no other than their own.
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch(
@@ -62,27 +75,37 @@ pub(crate) fn prepare(connection: &mut Connection) -> Result<(), Error> {
          PRAGMA secure_delete = ON;
          PRAGMA trusted_schema = OFF;",
     )?;
-    let known = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let number =
-        |name: &str| transaction.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
-    let (application, found) = (number("application_id")?, number("user_version")?);
-    let tables: i64 = transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    let is_new = application == 0 && found == 0 && tables == 0;
-    if application != APPLICATION_ID && !is_new {
-        return Err(Error::new(ErrorKind::Foreign));
-    }
-    if found > known {
-        return Err(Error::new(ErrorKind::Newer { found, known }));
-    }
+    // Again: another process may have made the tables meanwhile, or something else of the file.
+    let found = version(&transaction)?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(step)?;
     }
-    if found < known {
+    if found < known() {
         transaction.execute_batch(&format!(
-            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {known};"
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
+            known()
         ))?;
     }
     transaction.commit()?;
     Ok(())
+}
+
+/// The version of the tables: 0 for a new file.
+fn version(connection: &Connection) -> Result<i64, Error> {
+    let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new = application == 0 && found == 0 && tables == 0;
+    if application != APPLICATION_ID && !is_new {
+        return Err(Error::new(ErrorKind::Foreign));
+    }
+    if found > known() {
+        return Err(Error::new(ErrorKind::Newer { found, known: known() }));
+    }
+    Ok(found)
+}
+
+fn known() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }

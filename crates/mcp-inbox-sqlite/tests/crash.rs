@@ -74,7 +74,7 @@ fn the_role_of_a_process_that_dies() {
         "step by step" => {
             inbox.publish(&entry("q")).unwrap();
             say("published");
-            while inbox.answers().unwrap().is_empty() {
+            while inbox.answers(&["q"]).unwrap().is_empty() {
                 std::thread::yield_now();
             }
             say("taken");
@@ -143,7 +143,7 @@ fn killed_at_each_step_the_question_is_as_it_was_said() {
         });
         assert_eq!(answering.answer("q", &ElicitResult::decline()).unwrap(), expected, "{step}");
         // A new start of the same program is another process: it never takes answers to questions that it did not ask.
-        assert!(SqliteInbox::open(&file).unwrap().answers().unwrap().is_empty(), "{step}");
+        assert!(SqliteInbox::open(&file).unwrap().answers(&["q"]).unwrap().is_empty(), "{step}");
         drop(answering);
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -171,8 +171,8 @@ impl Inbox for Odd {
         self.memory.fail(id, end)
     }
 
-    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
-        self.memory.answers()
+    fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
+        self.memory.answers(ids)
     }
 
     fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {

@@ -62,8 +62,8 @@ impl Inbox for Watched {
         self.memory.fail(id, end)
     }
 
-    fn answers(&self) -> Result<Vec<InboxAnswer>, InboxError> {
-        self.memory.answers()
+    fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
+        self.memory.answers(ids)
     }
 
     fn refuse(&self, id: &str, reason: &str) -> Result<(), InboxError> {
@@ -187,4 +187,34 @@ async fn a_question_is_answered_once_however_many_answer() {
     peer.expect_silence(SECOND).await;
     assert_eq!(inbox.log(), ["publish a byte stream", "acknowledge accept"]);
     assert_idle(&client);
+}
+
+/// Two desks of one process at one store, one answer at a time: no desk takes the other's, and no entry has the other's id.
+#[tokio::test(start_paused = true)]
+async fn an_answer_reaches_the_server_that_asked_and_no_other() {
+    let inbox = Arc::new(MemoryInbox::new());
+    let config = || DeskConfig::default().shared_inbox(Arc::clone(&inbox) as Arc<dyn Inbox>);
+    let (_first, mut one) = connected(builder().desk_config(config())).await;
+    let (_second, mut other) = connected(builder().desk_config(config())).await;
+    let asks = |who: &str| {
+        let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        ask(1, json!({ "message": who, "requestedSchema": schema }))
+    };
+    for round in 0..4 {
+        one.send(asks("one")).await;
+        other.send(asks("other")).await;
+        settle().await;
+        let open = inbox.open();
+        assert_eq!(open.len(), 2, "round {round}");
+        for entry in open {
+            let who = entry.request().unwrap().message().to_owned();
+            assert!(inbox.answer(&entry.id, named(&who)));
+        }
+        for (peer, who) in [(&mut one, "one"), (&mut other, "other")] {
+            let answer = peer.receive().await;
+            assert_eq!(answer["result"]["content"]["name"], who, "round {round}");
+        }
+        settle().await;
+        assert!(inbox.open().is_empty(), "round {round}");
+    }
 }

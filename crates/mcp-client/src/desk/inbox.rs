@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::{End, Inbox, InboxEntry, InboxError, InboxParams, Misuse, QuestionId};
@@ -21,8 +21,10 @@ use crate::driver::now;
 use crate::event::ClientEvent;
 
 /// What is to be done for the inbox, in order.
-#[derive(Default)]
 pub(super) struct InboxQueue {
+    /// Tells the entries of this desk from those of all others, in this process and elsewhere: each desk counts its questions
+    /// from the start.
+    desk_id: String,
     todo: VecDeque<Todo>,
     /// Open questions that are in the inbox.
     published: HashMap<Arc<str>, QuestionId>,
@@ -60,6 +62,17 @@ const MAX_TELLS: u32 = 10;
 const MAX_UNTOLD: usize = 1024;
 
 impl InboxQueue {
+    pub(super) fn new() -> Self {
+        let random = || RandomState::new().build_hasher().finish();
+        Self {
+            desk_id: format!("{:016x}{:016x}", random(), random()),
+            todo: VecDeque::new(),
+            published: HashMap::new(),
+            untold: VecDeque::new(),
+            runs: false,
+        }
+    }
+
     /// A question ended that is in the inbox, or on its way there.
     pub(super) fn ended(&mut self, question: QuestionId, entry: Arc<str>, end: End) {
         self.published.remove(&entry);
@@ -113,7 +126,7 @@ impl State {
     /// Puts a question on its way into the inbox.
     pub(super) fn publish(&mut self, now: Instant, question: QuestionId) {
         let Some(open) = self.open.get_mut(&question) else { return };
-        let id: Arc<str> = format!("{}-{question}", process_id()).into();
+        let id: Arc<str> = format!("{}-{question}", self.inbox.desk_id).into();
         let mut entry = InboxEntry::from_parts(
             &*id,
             &*open.server,
@@ -296,9 +309,17 @@ impl Clerk {
         }
     }
 
-    /// Takes the answers that others gave.
+    /// Takes the answers that others gave to what is open here. Those to entries of others are left to them.
     async fn collect(&self, desk: &Desk) {
-        let answers = match self.call(|inbox| inbox.answers()).await {
+        let open: Vec<Arc<str>> = desk.lock().inbox.published.keys().cloned().collect();
+        if open.is_empty() {
+            return;
+        }
+        let answers = self.call(move |inbox| {
+            let ids: Vec<&str> = open.iter().map(|id| &**id).collect();
+            inbox.answers(&ids)
+        });
+        let answers = match answers.await {
             Ok(answers) => answers,
             Err(error) => return tracing::debug!(%error, "the inbox could not be read"),
         };
@@ -347,13 +368,4 @@ impl Drop for Clerk {
             }
         });
     }
-}
-
-/// Tells this process from all others, restarts of the same program included.
-fn process_id() -> &'static str {
-    static ID: OnceLock<String> = OnceLock::new();
-    ID.get_or_init(|| {
-        let random = || RandomState::new().build_hasher().finish();
-        format!("{:016x}{:016x}", random(), random())
-    })
 }

@@ -23,8 +23,10 @@ use super::outbox::{Outbox, Outgoing};
 use crate::driver::Driver;
 use crate::event::ClientEvent;
 
+pub(super) type Machine = Elicitations<Arc<str>, ServerRequestId>;
+
 pub(super) struct State {
-    pub(super) machine: Elicitations<Arc<str>, ServerRequestId>,
+    pub(super) machine: Machine,
     pub(super) connections: HashMap<ConnectionId, Connected>,
     pub(super) open: HashMap<QuestionId, Open>,
     pub(super) flows: HashMap<FlowId, Flow>,
@@ -77,6 +79,8 @@ pub(super) struct Open {
     pub(super) rung: Rung,
     /// Somebody has it in hand and will answer, or let it go by name: nobody else is offered it.
     pub(super) held: bool,
+    /// Its time is the one of the handler that is at it.
+    pub(super) has_handlers_time: bool,
     /// It waits for a listener to come.
     pub(super) unclaimed: bool,
     /// It is in the inbox, under this id.
@@ -167,7 +171,7 @@ impl State {
             flows: HashMap::new(),
             waiters: HashMap::new(),
             staff: Staff::default(),
-            inbox: InboxQueue::default(),
+            inbox: InboxQueue::new(),
             arriving: None,
             notes: Vec::new(),
             clocks: HashMap::new(),
@@ -280,6 +284,7 @@ impl State {
             task: None,
             rung: Rung::Route,
             held: false,
+            has_handlers_time: false,
             unclaimed: false,
             entry: None,
             ended: watch::Sender::new(None),
