@@ -52,8 +52,13 @@ pub trait ElicitationHandler: Send + Sync + 'static {
         context: ElicitationContext,
     ) -> impl Future<Output = ElicitReply> + Send;
 
-    /// How long a question that this handler gets may stay open in all; then it ends as `cancel`. `None`, the default: as
-    /// long as the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the desk says.
+    /// How long a question that this handler gets may stay open from when it gets it; then it ends as `cancel`. `None`, the
+    /// default: as long as the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the
+    /// desk says.
+    ///
+    /// The time stays with a question that the handler puts off ([`ElicitReply::Defer`]). It does not bind the next one where
+    /// the handler passes the question on ([`ElicitReply::Pass`]): that one's own time, or the one of the connection or the
+    /// desk, begins then.
     fn timeout(&self) -> Option<Duration> {
         None
     }
@@ -94,10 +99,13 @@ impl<H: ElicitationHandler> ElicitationHandler for Arc<H> {
 pub enum ElicitReply {
     /// Answers it.
     Answer(ElicitResult),
-    /// Puts it off: it stays open until its time is up, for whoever holds its [`PendingElicitation`] or its
-    /// [`QuestionId`], for a listener ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox.
-    /// Where the handler kept none of these and nobody else is there, nobody could answer, and the question is declined as
-    /// with [`Pass`](Self::Pass).
+    /// Puts it off: it stays open until its time is up, for whoever took it ([`ElicitationContext::take`]), for a listener
+    /// ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox. Where nobody took it and nobody else
+    /// is there, it is declined at once, as with [`Pass`](Self::Pass): no server waits for an answer that nobody gives.
+    ///
+    /// A [`QuestionId`] that was kept is no hold on the question, as nobody can know of it. To answer by name later,
+    /// take the question and let go of it: `context.take().map(PendingElicitation::defer)` gives its id, and the question
+    /// stays open for [`Desk::respond`].
     Defer,
     /// Has nothing to do with it: the next one is asked, and where there is none, the server gets `decline`.
     Pass,

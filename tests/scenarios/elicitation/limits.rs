@@ -4,7 +4,7 @@ use std::future::pending;
 
 use mcp_client::{
     Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationLimits,
-    ElicitationSupport, RequestLimits,
+    ElicitationSupport, PendingElicitation, RequestLimits,
 };
 use serde_json::json;
 
@@ -194,4 +194,27 @@ async fn a_handler_that_panics_frees_its_place() {
     }
     assert_eq!(told(&events)[..2], ["asked", "ended Failed"]);
     assert_idle(&client);
+}
+
+/// seed:S-34, seed:S-35: an id that was kept is no hold on the question; one that was taken and let go of is.
+#[tokio::test(start_paused = true)]
+async fn a_question_is_put_off_for_its_id_by_taking_it_and_letting_go() {
+    for takes in [false, true] {
+        let (kept, mut ids) = tokio::sync::mpsc::unbounded_channel();
+        let handler = move |_: ElicitRequest, context: ElicitationContext| {
+            let id =
+                if takes { context.take().map(PendingElicitation::defer).unwrap() } else { context.question };
+            kept.send(id).unwrap();
+            async { ElicitReply::Defer }
+        };
+        let (client, mut peer) = connected(builder().on_elicitation(handler)).await;
+        peer.send(form(1)).await;
+        let question = ids.recv().await.unwrap();
+        settle().await;
+        assert_eq!(client.desk().open_questions().len(), usize::from(takes));
+        assert_eq!(client.desk().respond(question, named("Ada")).is_ok(), takes);
+        let expected = if takes { "accept" } else { "decline" };
+        assert_eq!(peer.receive().await["result"]["action"], expected);
+        assert_idle(&client);
+    }
 }

@@ -205,3 +205,30 @@ async fn a_desk_without_anybody_declares_nothing() {
     drop(route);
     assert_eq!(declared(builder().desk(&desk, "s")).await, json!(null));
 }
+
+/// A handler that answers at the desk before whoever asked it has turned round runs on, on whichever threads that is.
+#[test]
+fn a_handler_that_answers_its_own_question_at_once_runs_on() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let desk = Desk::default();
+        let (finished, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let at = desk.clone();
+        let handler = move |_: ElicitRequest, context: ElicitationContext| {
+            let (at, finished) = (at.clone(), finished.clone());
+            async move {
+                at.respond(context.question, ElicitResult::decline()).unwrap();
+                tokio::task::yield_now().await;
+                finished.send(()).unwrap();
+                ElicitResult::decline()
+            }
+        };
+        let (_client, mut peer) = connected(builder().desk(&desk, "srv").on_elicitation(handler)).await;
+        for id in 0..2000 {
+            peer.send(form(id)).await;
+            assert_eq!(peer.receive().await["result"]["action"], "decline");
+            let finished = tokio::time::timeout(10 * SECOND, told.recv()).await;
+            assert!(finished.is_ok(), "the handler of question {id} was dropped");
+        }
+    });
+}

@@ -200,3 +200,51 @@ fn the_time_of_a_question_runs_on_the_runtime_of_its_connection() {
     still.block_on(async { drop(first) });
     assert_eq!(desk.open_questions().len(), 0);
 }
+
+/// seed:S-05: each handler has its own time from when it is asked, and what one said binds no other.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_handler_that_passed_does_not_bind_the_next() {
+    let pass =
+        || AnyElicitationHandler::new(|_: ElicitRequest, _: ElicitationContext| async { ElicitReply::Pass });
+    let slow_pass = |_: ElicitRequest, _: ElicitationContext| async {
+        tokio::time::sleep(4 * SECOND).await;
+        ElicitReply::Pass
+    };
+    let hung = || AnyElicitationHandler::new(never);
+    let short = || pass().with_timeout(5 * SECOND);
+    let limits = ElicitationLimits::default().question_timeout(50 * SECOND);
+    for (first, next, of_connection, expected) in [
+        (short(), hung(), None, 50 * SECOND),
+        (short(), hung(), Some(70 * SECOND), 70 * SECOND),
+        (short(), hung().with_timeout(20 * SECOND), Some(70 * SECOND), 20 * SECOND),
+        (pass().with_timeout(500 * SECOND), hung(), None, 50 * SECOND),
+        (AnyElicitationHandler::new(slow_pass).with_timeout(5 * SECOND), hung(), None, 54 * SECOND),
+        // Nobody said anything of his own: the question's time runs on.
+        (AnyElicitationHandler::new(slow_pass), hung(), None, 50 * SECOND),
+    ] {
+        let desk = Desk::new(DeskConfig::default().limits(limits.clone()));
+        desk.set_handler(next);
+        let builder = builder().desk(&desk, "srv").on_elicitation(first);
+        let builder = match of_connection {
+            Some(time) => builder.server_request_timeout(time),
+            None => builder,
+        };
+        let (_client, mut peer) = connected(builder).await;
+        assert_eq!(cancelled_after(&mut peer).await, expected);
+    }
+}
+
+/// A question that is put off keeps the time of its handler; one that is passed to a listener has the usual one again.
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_handler_stays_with_what_it_puts_off() {
+    for (reply, expected) in [(ElicitReply::Defer, 5 * SECOND), (ElicitReply::Pass, 180 * SECOND)] {
+        let handler = move |_: ElicitRequest, _: ElicitationContext| {
+            let reply = reply.clone();
+            async move { reply }
+        };
+        let handler = AnyElicitationHandler::new(handler).with_timeout(5 * SECOND);
+        let (client, mut peer) = connected(builder().on_elicitation(handler)).await;
+        let _listening = client.elicitations();
+        assert_eq!(cancelled_after(&mut peer).await, expected);
+    }
+}

@@ -23,8 +23,8 @@ impl AnyElicitationHandler {
         Self { handler: Arc::new(handler), timeout }
     }
 
-    /// How long a question that this handler gets may stay open in all, instead of the time of the connection or the desk.
-    /// When it has passed the question ends as `cancel`.
+    /// How long a question that this handler gets may stay open from when it gets it, instead of the time of the connection or
+    /// the desk. When it has passed the question ends as `cancel`. See [`ElicitationHandler::timeout`].
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -1,14 +1,16 @@
 //! Finding somebody to answer a question.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_elicitation::{Misuse, QuestionId};
 use mcp_proto::{Diagnostic, DiagnosticKind};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use super::handler::AnyElicitationHandler;
-use super::state::State;
+use super::inbox::InboxQueue;
+use super::state::{Machine, Open, State};
 use super::{Desk, ElicitationEvent};
 use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
 use crate::event::ClientEvent;
@@ -62,22 +64,25 @@ impl Desk {
     fn start(&self, question: QuestionId, work: Work) {
         let Work { handler, request, context, runtime, next } = work;
         let mut hand = Hand { desk: self.clone(), question, is_done: false };
+        // It begins when the desk knows its task: one that ends its own question at once is told from others by that.
+        let (begin, begun) = oneshot::channel();
         let task = runtime.spawn(async move {
+            if begun.await.is_err() {
+                // Ended, or passed on, before it was shown to anybody.
+                return hand.let_go();
+            }
             let reply = handler.elicit(request, context).await;
-            hand.is_done = true;
+            hand.let_go();
             hand.desk.take_reply(question, reply);
         });
         let mut state = self.lock();
         match state.open.get_mut(&question) {
-            // Unless it was passed on meanwhile: the next one is at it then.
-            Some(open) if open.rung == next && !task.is_finished() => open.task = Some(task.abort_handle()),
-            Some(_) => {}
-            None => {
-                // Where the runtime is ending this drops the task here, and its hand locks.
-                drop(state);
-                task.abort();
-            }
+            Some(open) if open.rung == next => open.task = Some(task.abort_handle()),
+            _ => return,
         }
+        drop(state);
+        // Where its runtime has ended nobody hears it.
+        let _ = begin.send(());
     }
 
     /// A handler is done with a question.
@@ -125,6 +130,9 @@ impl State {
         open.task = None;
         let connected = self.connections.get(&open.connection);
         let staff = &self.staff;
+        let usual_time = connected
+            .and_then(|connected| connected.timeout)
+            .unwrap_or(desk.inner.config.limits.question_timeout);
         while open.rung != Rung::Listener {
             let (handler, next) = match open.rung {
                 Rung::Route => {
@@ -136,13 +144,8 @@ impl State {
             open.rung = next;
             if let (Some(handler), Some(connected)) = (handler, connected) {
                 let (handler, runtime) = (handler.clone(), connected.runtime.clone());
-                if let Some(timeout) = ElicitationHandler::timeout(&handler) {
-                    // In the table, so it is open.
-                    let _ = self.machine.set_timeout(now, question, timeout);
-                    if let Some(entry) = &open.entry {
-                        self.inbox.prolonged(Arc::clone(entry), now.checked_add(timeout));
-                    }
-                }
+                let own_time = ElicitationHandler::timeout(&handler);
+                open.give_time(now, question, own_time, usual_time, &mut self.machine, &mut self.inbox);
                 let _ = self.machine.shown(question);
                 let context = ElicitationContext {
                     server: open.server.as_ref().to_owned(),
@@ -156,6 +159,7 @@ impl State {
                 return Offered::To(Box::new(Work { handler, request, context, runtime, next }));
             }
         }
+        open.give_time(now, question, None, usual_time, &mut self.machine, &mut self.inbox);
         let waits = connected.is_some_and(|connected| connected.waits_for_listener);
         match self.staff.listener(open.connection) {
             Some(listener) => {
@@ -178,6 +182,8 @@ impl State {
         let Some(open) = self.open.get_mut(&question) else { return false };
         open.task = None;
         open.rung = Rung::Listener;
+        // What its handler said of its time holds for whoever answers instead.
+        open.has_handlers_time = false;
         let waits =
             self.connections.get(&open.connection).is_some_and(|connected| connected.waits_for_listener);
         let can_be_answered =
@@ -200,11 +206,38 @@ impl State {
     }
 }
 
+impl Open {
+    /// Gives a question the time of the one that gets it: its own, or the usual one again where the one before had its own.
+    fn give_time(
+        &mut self,
+        now: Instant,
+        question: QuestionId,
+        own: Option<Duration>,
+        usual: Duration,
+        machine: &mut Machine,
+        inbox: &mut InboxQueue,
+    ) {
+        let had_own = std::mem::replace(&mut self.has_handlers_time, own.is_some());
+        let Some(time) = own.or(had_own.then_some(usual)) else { return };
+        // In the table, so it is open.
+        let _ = machine.set_timeout(now, question, time);
+        if let Some(entry) = &self.entry {
+            inbox.prolonged(Arc::clone(entry), now.checked_add(time));
+        }
+    }
+}
+
 /// The hand of a handler on its question. A handler that ends without a reply has failed.
 struct Hand {
     desk: Desk,
     question: QuestionId,
     is_done: bool,
+}
+
+impl Hand {
+    fn let_go(&mut self) {
+        self.is_done = true;
+    }
 }
 
 impl Drop for Hand {
