@@ -137,7 +137,8 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
     }
 
     /// A connection went away, in whatever way. Its questions end without reply, its URL elicitations are over,
-    /// its waiters and waiting calls are released. Other connections are not touched.
+    /// its waiters and waiting calls are released. Other connections are not touched, but for this: a call that waits on
+    /// another connection of the same server for a URL elicitation that was asked for here, under the same id, ends too.
     pub fn handle_connection_lost(&mut self, now: Instant, connection: ConnectionId) {
         let Some(open) = self.connections.remove(&connection) else {
             return;
