@@ -42,6 +42,8 @@ pub enum EntryTransport {
 }
 
 /// A program to start.
+///
+/// `Debug` shows how many arguments there are and the names of variables, and no value.
 #[derive(Clone)]
 pub struct StdioEntry {
     pub(super) command: String,
@@ -51,6 +53,8 @@ pub struct StdioEntry {
 }
 
 /// A URL to reach.
+///
+/// `Debug` shows the names of headers, and no value.
 #[derive(Clone)]
 pub struct HttpEntry {
     pub(super) flavour: HttpFlavour,
@@ -352,12 +356,11 @@ impl fmt::Debug for ServerEntry {
 
 impl fmt::Debug for StdioEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Any of the texts may hold what a variable held, the command and the directory too.
         f.debug_struct("StdioEntry")
-            .field("command", &self.command)
             .field("args", &self.args.len())
             .field("env", &keys(&self.env))
-            .field("cwd", &self.cwd)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -347,6 +347,22 @@ fn values_are_not_in_debug_nor_in_errors() {
     }
 }
 
+/// What a variable held is shown nowhere, whichever member it went into.
+#[test]
+fn expanded_values_are_not_in_debug() {
+    for entry in [
+        r#"{"command":"${BIN}","args":["${A}"],"env":{"K":"${E}"},"cwd":"/srv/${DIR}"}"#,
+        r#"{"url":"https://${HOST}/${PATH}?key=${KEY}","headers":{"X":"${H}"}}"#,
+    ] {
+        let expanded = good(entry).expand(|_| Some("SECRET".to_owned())).unwrap();
+        let (entry, transport) = (format!("{expanded:?}"), format!("{:#?}", expanded.transport()));
+        assert!(!entry.contains("SECRET") && !transport.contains("SECRET"), "{entry} {transport}");
+        assert!(!format!("{:?}", expanded.connector().unwrap()).contains("SECRET"));
+    }
+    let shown = format!("{:?}", good(r#"{"command":"x","args":["a","b"],"env":{"K":"v"}}"#).transport());
+    assert_eq!(shown, r#"Stdio(StdioEntry { args: 2, env: ["K"], .. })"#);
+}
+
 #[test]
 fn deep_nesting_is_read_without_recursion() {
     for entry in ["{}", "[]"].map(|pair| pair[..1].repeat(200_000)) {
