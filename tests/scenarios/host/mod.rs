@@ -6,5 +6,7 @@ mod fencing;
 mod lifecycle;
 mod lists;
 mod random;
+mod restoring;
+mod runtimes;
 mod support;
 mod transports;

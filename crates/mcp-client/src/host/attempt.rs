@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::connector::Connector;
-use super::event::{Generation, ServerState};
+use super::desired::Restored;
+use super::event::{Desired, Generation, ServerState};
 use super::registry::{Connected, Phase, Registry, State, not_connected};
 use crate::client::Client;
 use crate::error::Error;
@@ -18,6 +19,7 @@ type Outcome = Option<Result<Client, Error>>;
 /// An attempt under way. A task makes it; when nobody waits for it any more, it is given up.
 pub(super) struct Attempt {
     generation: Generation,
+    runtime: Handle,
     task: AbortHandle,
     outcome: watch::Receiver<Outcome>,
     waiting: AtomicUsize,
@@ -26,6 +28,16 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn abort(&self) {
         self.task.abort();
+    }
+
+    /// Where it runs.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Whether its runtime ended before its task ran at all: nobody will settle it.
+    pub(super) fn is_dead(&self) -> bool {
+        self.outcome.has_changed().is_err()
     }
 }
 
@@ -44,12 +56,13 @@ impl Registry {
         let (tell, outcome) = watch::channel(None);
         let (host, connector) = (Arc::downgrade(self), server.connector.clone());
         let task = tokio::spawn(make(host, Arc::clone(name), generation, connector, tell)).abort_handle();
-        let attempt = Arc::new(Attempt { generation, task, outcome, waiting: AtomicUsize::new(0) });
+        let (runtime, waiting) = (Handle::current(), AtomicUsize::new(0));
+        let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting });
         server.generation = Some(generation);
         server.last_error = None;
         let waiting = self.join(name, &attempt);
-        // What was there held neither a connection nor an attempt.
-        drop(self.enter(name, server, Phase::Connecting(attempt)));
+        // What was there held neither a connection nor an attempt that lives.
+        drop(self.enter(name, server, Phase::Connecting { attempt, made: None }));
         Some(waiting)
     }
 
@@ -59,50 +72,82 @@ impl Registry {
         Waiting { registry: Arc::clone(self), name: Arc::clone(name), attempt: Arc::clone(attempt) }
     }
 
+    /// The connection of an attempt stands. It goes on: there is something to ask for. Whether anybody wants it still.
+    fn made(&self, name: &Arc<str>, generation: Generation, client: &Client) -> bool {
+        let mut state = self.lock();
+        match state.current(name, generation).map(|server| &mut server.phase) {
+            Some(Phase::Connecting { made, .. }) => {
+                *made = Some(client.clone());
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// An attempt is over. If it is an old one, its client is dropped, which ends the connection.
     fn settle(
-        &self,
+        self: &Arc<Self>,
         name: &Arc<str>,
         generation: Generation,
-        outcome: Result<Client, Error>,
+        outcome: Result<(Client, Restored), Error>,
     ) -> Result<Client, Error> {
+        let outcome = match outcome {
+            // It ended while it was asked for what is desired.
+            Ok((client, _)) if client.is_closed() => Err(client.driver().closed_error(false).at_server(name)),
+            outcome => outcome,
+        };
         let mut state = self.lock();
-        let old = match state.current(name, generation) {
-            Some(server) if matches!(server.phase, Phase::Connecting(_)) => {
-                let phase = match &outcome {
-                    Ok(client) => Phase::Connected(Box::new(Connected {
-                        client: client.clone(),
-                        runtime: Handle::current(),
-                        standing: None,
-                    })),
-                    Err(error) => {
-                        server.last_error = Some(error.clone());
-                        Phase::Failed
-                    }
-                };
-                self.enter(name, server, phase)
-            }
-            _ => {
+        let Some(server) = state.current(name, generation).filter(|server| server.phase.is_connecting())
+        else {
+            drop(state);
+            drop(outcome);
+            return Err(given_up(name));
+        };
+        let (client, restored) = match outcome {
+            Ok(made) => made,
+            Err(error) => {
+                server.last_error = Some(error.clone());
+                let old = self.enter(name, server, Phase::Failed);
                 drop(state);
-                drop(outcome);
-                return Err(given_up(name));
+                drop(old);
+                return Err(error);
             }
         };
+        let Restored { standing, ended, missing, right } = restored;
+        let connected = Connected::new(client.clone(), standing);
+        let old = self.enter(name, server, Phase::Connected(Box::new(connected)));
+        for (desired, error) in missing {
+            self.not_restored(name, generation, desired, error);
+        }
         drop(state);
         drop(old);
-        if let Ok(client) = &outcome
-            && client.is_closed()
-        {
+        drop(right);
+        if let Some(ended) = ended {
+            Self::tell_end(Arc::downgrade(self), Arc::clone(name), generation, ended);
+        }
+        if client.is_closed() {
             // It ended before it was known to be there.
             self.lost(name, generation);
+        } else if let Err(error) = self.tell_roots(&client) {
+            // Now and not earlier: whoever changes them from now on tells this connection too.
+            self.not_restored(name, generation, Desired::Roots, error);
         }
-        outcome
+        Ok(client)
     }
 
     /// An attempt will not come to an end. What it left is to be retired when the lock is free.
     fn give_up(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
         let server = state.current(name, generation)?;
-        matches!(server.phase, Phase::Connecting(_)).then(|| self.enter(name, server, Phase::Disconnected))
+        server.phase.is_connecting().then(|| self.enter(name, server, Phase::Disconnected))
+    }
+
+    /// Nobody waits for an attempt. As [`give_up`](Self::give_up), also where it stands and nobody was told.
+    fn abandon(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
+        if state.connected(name, generation).is_some_and(|connected| connected.is_unheard_of()) {
+            let server = state.current(name, generation)?;
+            return Some(self.enter(name, server, Phase::Disconnected));
+        }
+        self.give_up(state, name, generation)
     }
 }
 
@@ -120,13 +165,19 @@ async fn make(
 ) {
     let _unsettled = Unsettled { host: host.clone(), name: Arc::clone(&name), generation };
     let Some(builder) = Registry::client_builder(&host, &name, generation, &connector) else { return };
-    let made = connector.connect(builder).await.map_err(|error| error.at_server(&name));
+    let outcome = match connector.connect(builder).await {
+        Ok(client) => {
+            if !host.upgrade().is_some_and(|registry| registry.made(&name, generation, &client)) {
+                return;
+            }
+            let restored = Registry::restore(&host, &name, generation, &client).await;
+            Ok((client, restored))
+        }
+        Err(error) => Err(error.at_server(&name)),
+    };
     let Some(registry) = host.upgrade() else { return };
-    let outcome = registry.settle(&name, generation, made);
+    let outcome = registry.settle(&name, generation, outcome);
     drop(registry);
-    if let Ok(client) = &outcome {
-        Registry::restore(&host, &name, generation, client).await;
-    }
     tell.send_replace(Some(outcome));
 }
 
@@ -141,7 +192,9 @@ impl Drop for Unsettled {
     fn drop(&mut self) {
         if let Some(registry) = self.host.upgrade() {
             let old = registry.give_up(&mut registry.lock(), &self.name, self.generation);
-            drop(old);
+            if let Some(old) = old {
+                old.retire();
+            }
         }
     }
 }
@@ -154,11 +207,12 @@ impl Waiting {
             Ok(outcome) => outcome.clone(),
             Err(_) => None,
         };
-        let client = outcome.unwrap_or_else(|| Err(given_up(&self.name)))?;
-        // It may have been disconnected while what is desired of it was asked for.
+        // Not held under the lock, or it would be dropped there.
+        drop(outcome.unwrap_or_else(|| Err(given_up(&self.name)))?);
+        // It may have been disconnected meanwhile.
         let mut state = self.registry.lock();
-        if state.connected(&self.name, self.attempt.generation).is_some() {
-            return Ok(client);
+        if let Some(connected) = state.connected(&self.name, self.attempt.generation) {
+            return Ok(connected.take());
         }
         let failed =
             state.current(&self.name, self.attempt.generation).and_then(|server| server.last_error.clone());
@@ -171,7 +225,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let mut state = self.registry.lock();
         let last = self.attempt.waiting.fetch_sub(1, Ordering::Relaxed) == 1;
-        let old = last.then(|| self.registry.give_up(&mut state, &self.name, self.attempt.generation));
+        let old = last.then(|| self.registry.abandon(&mut state, &self.name, self.attempt.generation));
         drop(state);
         if let Some(Some(old)) = old {
             old.retire();

@@ -28,6 +28,11 @@ pub struct HostLimits {
     /// more. After it the connection counts as closed, [`Timeout`](crate::ErrorKind::Timeout) is the outcome, and what is
     /// left of it is ended in the background.
     pub close_timeout: Duration,
+    /// How long a new connection may take to agree to all that is desired of it: the log level and the subscription. Default
+    /// 30 s: it comes on top of the time of the handshake, and whoever connects waits for it. After it the connection stands without
+    /// what is missing, which is told as [`NotRestored`](super::HostEvent::NotRestored) with
+    /// [`Timeout`](crate::ErrorKind::Timeout).
+    pub restore_timeout: Duration,
     /// How long one server may take for a list with all its pages. Default 60 s. After it that server's list fails with
     /// [`Timeout`](crate::ErrorKind::Timeout); the lists of the others do not wait for it longer.
     pub list_timeout: Duration,
@@ -46,6 +51,7 @@ impl Default for HostLimits {
         Self {
             max_servers: 64,
             close_timeout: Duration::from_secs(15),
+            restore_timeout: Duration::from_secs(30),
             list_timeout: Duration::from_secs(60),
             max_list_bytes: 8 << 20,
             event_capacity: 4096,

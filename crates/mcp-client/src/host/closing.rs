@@ -1,32 +1,103 @@
 //! Disconnecting: one closing, shared by everybody who waits for it, and finished whether anybody does.
+//!
+//! A connection is closed on the runtime that it was made on. That runtime may end in the middle, or be one that nobody drives
+//! at the time. So a closing settles also when its task is dropped, and whoever waits for it does so by a clock of their own.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::event::{Generation, ServerState};
-use super::registry::{Connected, Phase, Registry, Server, not_connected, unknown};
+use super::registry::{Phase, Registry, Server, not_connected, unknown};
 use crate::client::{Client, Closed};
+use crate::driver::Driver;
 use crate::error::Error;
-
-type Outcome = Option<Result<Closed, Error>>;
 
 /// A closing under way.
 pub(super) struct Closing {
-    outcome: watch::Receiver<Outcome>,
+    host: Weak<Registry>,
+    name: Arc<str>,
+    generation: Generation,
+    driver: Weak<Driver>,
+    limit: Duration,
+    /// Set once.
+    outcome: watch::Sender<Option<Result<Closed, Error>>>,
+}
+
+/// What a server's closing begins with.
+#[derive(Default)]
+struct Begun {
+    closing: Option<Arc<Closing>>,
+    /// Where to close what.
+    connection: Option<(Handle, Client)>,
+    old: Option<Phase>,
 }
 
 impl Closing {
-    /// How it went.
+    /// How it went, at the latest when its limit has passed from now.
     pub(super) async fn outcome(&self) -> Result<Closed, Error> {
-        let mut outcome = self.outcome.clone();
-        let outcome = match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => None,
+        self.outcome_by(ends(self.limit)).await
+    }
+
+    /// How it went. At the end of the time it has failed, for everybody.
+    pub(super) async fn outcome_by(&self, ends: Option<Instant>) -> Result<Closed, Error> {
+        let mut told = self.outcome.subscribe();
+        let settled = async {
+            // The sender is here: it is not gone before the outcome is there.
+            drop(told.wait_for(Option::is_some).await);
         };
-        // Its task is gone only with its runtime, and the connection with it.
+        let in_time = match ends {
+            Some(ends) => tokio::time::timeout_at(ends, settled).await.is_ok(),
+            None => {
+                settled.await;
+                true
+            }
+        };
+        if !in_time {
+            self.settle(Err(Error::timed_out(self.limit)));
+        }
+        let outcome = self.outcome.borrow().clone();
         outcome.unwrap_or(Ok(Closed { process: None }))
     }
+
+    /// It is over. What comes first counts.
+    fn settle(&self, outcome: Result<Closed, Error>) {
+        if self.outcome.borrow().is_some() {
+            return;
+        }
+        // Where it was not closed in time, or its runtime is gone, its calls end here.
+        if let Some(driver) = self.driver.upgrade() {
+            driver.give_up();
+        }
+        let registry = self.host.upgrade();
+        let mut state = registry.as_ref().map(|registry| registry.lock());
+        let first = self.outcome.send_if_modified(|told| {
+            let first = told.is_none();
+            if first {
+                *told = Some(outcome.clone());
+            }
+            first
+        });
+        let mut old = None;
+        if let (true, Some(registry), Some(state)) = (first, &registry, &mut state)
+            && let Some(server) = state.current(&self.name, self.generation)
+            && matches!(server.phase, Phase::Closing(_))
+        {
+            server.last_error = outcome.err();
+            old = Some(registry.enter(&self.name, server, Phase::Disconnected));
+        }
+        drop(state);
+        drop(old);
+    }
+}
+
+/// When a wait of this length ends. `None` where it has no end, or where there is no clock to wait by.
+pub(super) fn ends(limit: Duration) -> Option<Instant> {
+    Handle::try_current().ok()?;
+    Instant::now().checked_add(limit)
 }
 
 impl Registry {
@@ -39,55 +110,52 @@ impl Registry {
             let server = state.servers.get_mut(&name).ok_or_else(|| unknown(&name))?;
             (name, server)
         };
-        let (old, closing) = self.close_phase(&name, server);
+        let Begun { closing, connection, old } = self.close_phase(&name, server);
         drop(state);
+        // Not under the lock: a runtime that has ended drops the task at once, and with it what settles the closing.
+        if let (Some(closing), Some((runtime, client))) = (&closing, connection) {
+            runtime.spawn(close(Unsettled(Arc::clone(closing)), client));
+        }
         if let Some(old) = old {
-            old.retire();
+            old.abort();
         }
         Ok(closing)
     }
 
-    fn close_phase(
-        self: &Arc<Self>,
-        name: &Arc<str>,
-        server: &mut Server,
-    ) -> (Option<Phase>, Option<Arc<Closing>>) {
-        match (&server.phase, server.generation) {
-            (Phase::Closing(closing), _) => (None, Some(Arc::clone(closing))),
-            (Phase::Connecting(_), _) => (Some(self.enter(name, server, Phase::Disconnected)), None),
-            (Phase::Connected(connected), Some(generation)) => {
-                let (tell, outcome) = watch::channel(None);
-                let closing = Arc::new(Closing { outcome });
-                let Connected { client, runtime, .. } = &**connected;
-                let (host, client) = (Arc::downgrade(self), client.clone());
-                let limit = self.limits.close_timeout;
-                runtime.spawn(close(host, Arc::clone(name), generation, client, limit, tell));
-                (Some(self.enter(name, server, Phase::Closing(Arc::clone(&closing)))), Some(closing))
+    fn close_phase(self: &Arc<Self>, name: &Arc<str>, server: &mut Server) -> Begun {
+        let (client, runtime) = match &server.phase {
+            Phase::Closing(closing) => {
+                return Begun { closing: Some(Arc::clone(closing)), ..Begun::default() };
             }
-            (Phase::Connected(_) | Phase::Disconnected | Phase::Failed, _) => (None, None),
-        }
+            Phase::Connected(connected) => (connected.client.clone(), connected.runtime.clone()),
+            Phase::Connecting { attempt, made: Some(client) } => (client.clone(), attempt.runtime().clone()),
+            Phase::Connecting { made: None, .. } => {
+                return Begun {
+                    old: Some(self.enter(name, server, Phase::Disconnected)),
+                    ..Begun::default()
+                };
+            }
+            Phase::Disconnected | Phase::Failed => return Begun::default(),
+        };
+        let Some(generation) = server.generation else { return Begun::default() };
+        let closing = Arc::new(Closing {
+            host: Arc::downgrade(self),
+            name: Arc::clone(name),
+            generation,
+            driver: Arc::downgrade(client.driver()),
+            limit: self.limits.close_timeout,
+            outcome: watch::Sender::new(None),
+        });
+        let old = self.enter(name, server, Phase::Closing(Arc::clone(&closing)));
+        Begun { closing: Some(closing), connection: Some((runtime, client)), old: Some(old) }
     }
 
-    /// A closing is over.
-    fn closed(&self, name: &Arc<str>, generation: Generation, outcome: &Result<Closed, Error>) {
-        let mut state = self.lock();
-        let Some(server) = state.current(name, generation) else { return };
-        if let Err(error) = outcome {
-            server.last_error = Some(error.clone());
-        }
-        if matches!(server.phase, Phase::Closing(_)) {
-            let old = self.enter(name, server, Phase::Disconnected);
-            drop(state);
-            drop(old);
-        }
-    }
-
-    /// The connection of a server.
+    /// The connection of a server, for the application.
     pub(super) fn client(&self, name: &str) -> Result<Client, Error> {
-        let state = self.lock();
-        let server = state.servers.get(name).ok_or_else(|| unknown(name))?;
-        match &server.phase {
-            Phase::Connected(connected) => Ok(connected.client.clone()),
+        let mut state = self.lock();
+        let server = state.servers.get_mut(name).ok_or_else(|| unknown(name))?;
+        match &mut server.phase {
+            Phase::Connected(connected) => Ok(connected.take()),
             phase => {
                 let state: ServerState = phase.state();
                 Err(not_connected(name, state))
@@ -96,22 +164,22 @@ impl Registry {
     }
 }
 
-async fn close(
-    host: Weak<Registry>,
-    name: Arc<str>,
-    generation: Generation,
-    client: Client,
-    limit: std::time::Duration,
-    tell: watch::Sender<Outcome>,
-) {
+async fn close(closing: Unsettled, client: Client) {
+    let limit = closing.0.limit;
     let outcome = match tokio::time::timeout(limit, client.close()).await {
         Ok(closed) => Ok(closed),
         Err(_) => Err(Error::timed_out(limit)),
     };
     // What is left of it ends in the background.
     drop(client);
-    if let Some(registry) = host.upgrade() {
-        registry.closed(&name, generation, &outcome);
+    closing.0.settle(outcome);
+}
+
+/// Sees to it that a closing whose task was dropped, with its runtime say, is over. The connection went with it.
+struct Unsettled(Arc<Closing>);
+
+impl Drop for Unsettled {
+    fn drop(&mut self) {
+        self.0.settle(Ok(Closed { process: None }));
     }
-    tell.send_replace(Some(outcome));
 }

@@ -1,11 +1,14 @@
 //! What is wanted of a server for longer than one connection: roots, log level, subscription.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use mcp_model::{Root, SubscriptionFilter};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
+use super::closing::ends;
 use super::event::{Desired, Generation, HostEvent};
 use super::registry::{Phase, Registry, Server, unknown};
 use crate::client::Client;
@@ -30,36 +33,69 @@ pub(super) struct Asking {
     _right: OwnedMutexGuard<()>,
 }
 
+/// A subscription that a server granted.
+struct Granted {
+    filter: SubscriptionFilter,
+    standing: Standing,
+    ended: Ended,
+}
+
+/// Tells why a subscription ended; nothing where it was dropped here.
+pub(super) type Ended = oneshot::Receiver<Result<(), Error>>;
+
+/// What a new connection agreed to, before it is the one of its server.
+#[derive(Default)]
+pub(super) struct Restored {
+    pub(super) standing: Option<Standing>,
+    pub(super) ended: Option<Ended>,
+    pub(super) missing: Vec<(Desired, Error)>,
+    /// Whoever desires something else meanwhile asks for it when this is done.
+    pub(super) right: Option<OwnedMutexGuard<()>>,
+}
+
 impl Registry {
-    /// Asks a new connection for everything that is desired of its server, and tells what it does not get.
-    pub(super) async fn restore(host: &Weak<Self>, name: &Arc<str>, generation: Generation, client: &Client) {
-        let not_restored = |desired, error| {
-            if let Some(registry) = host.upgrade()
-                && registry.lock().connected(name, generation).is_some()
-            {
-                let server = Arc::clone(name);
-                registry.events.push(HostEvent::NotRestored { server, generation, desired, error });
-            }
-        };
+    /// Asks a new connection for what is desired of its server. Bounded in time.
+    pub(super) async fn restore(
+        host: &Weak<Self>,
+        name: &Arc<str>,
+        generation: Generation,
+        client: &Client,
+    ) -> Restored {
+        let mut restored = Restored::default();
         let asking = host.upgrade().and_then(|registry| {
             let mut state = registry.lock();
-            Some(Arc::clone(&state.current(name, generation)?.asking))
+            Some((Arc::clone(&state.current(name, generation)?.asking), registry.limits.restore_timeout))
         });
-        let Some(asking) = asking else { return };
-        let _asking = asking.lock().await;
-        if let Some(Err(error)) = host.upgrade().map(|registry| registry.tell_roots(client)) {
-            not_restored(Desired::Roots, error);
+        let Some((asking, limit)) = asking else { return restored };
+        let ends = ends(limit);
+        restored.right = within(ends, limit, async { Ok(asking.lock_owned().await) }).await.ok();
+        if let Err(error) = within(ends, limit, Self::ask_for_level(host, name, generation, client)).await {
+            restored.missing.push((Desired::LoggingLevel, error));
         }
-        if let Err(error) = Self::ask_for_level(host, name, generation, client).await {
-            not_restored(Desired::LoggingLevel, error);
+        match within(ends, limit, Self::subscribe(host, name, generation, client)).await {
+            Ok(None) => {}
+            Ok(Some(granted)) => {
+                restored.standing = Some(granted.standing);
+                restored.ended = Some(granted.ended);
+            }
+            Err(error) => restored.missing.push((Desired::Subscription, error)),
         }
-        if let Err(error) = Self::ask_for_subscription(host, name, generation, client).await {
-            not_restored(Desired::Subscription, error);
-        }
+        restored
+    }
+
+    /// Tells of what a connection does not get.
+    pub(super) fn not_restored(
+        &self,
+        name: &Arc<str>,
+        generation: Generation,
+        desired: Desired,
+        error: Error,
+    ) {
+        self.events.push(HostEvent::NotRestored { server: Arc::clone(name), generation, desired, error });
     }
 
     /// Gives a connection the newest roots. It is told only where they differ from those it has.
-    fn tell_roots(&self, client: &Client) -> Result<(), Error> {
+    pub(super) fn tell_roots(&self, client: &Client) -> Result<(), Error> {
         loop {
             let (revision, roots) = {
                 let state = self.lock();
@@ -136,31 +172,46 @@ impl Registry {
         generation: Generation,
         client: &Client,
     ) -> Result<SubscriptionFilter, Error> {
-        let wanted = host
-            .upgrade()
-            .and_then(|registry| registry.lock().current(name, generation)?.subscription.clone());
-        let Some(wanted) = wanted else {
+        let Some(granted) = Self::subscribe(host, name, generation, client).await? else {
             Self::replace_standing(host, name, generation, None);
             return Ok(SubscriptionFilter::new());
         };
+        // The old one goes after the new one stands: nothing is missed in between.
+        if Self::replace_standing(host, name, generation, Some(granted.standing)) {
+            Self::tell_end(host.clone(), Arc::clone(name), generation, granted.ended);
+        }
+        Ok(granted.filter)
+    }
+
+    /// Asks for the subscription that is desired, if there is one.
+    async fn subscribe(
+        host: &Weak<Self>,
+        name: &Arc<str>,
+        generation: Generation,
+        client: &Client,
+    ) -> Result<Option<Granted>, Error> {
+        let wanted = host
+            .upgrade()
+            .and_then(|registry| registry.lock().current(name, generation)?.subscription.clone());
+        let Some(wanted) = wanted else { return Ok(None) };
         let driver = Arc::clone(client.driver());
         let stands = driver.subscribe(wanted, client.request_options()).await?;
-        // The old one goes after the new one stands: nothing is missed in between.
         let standing = Standing { task: stands.task };
-        if Self::replace_standing(host, name, generation, Some(standing)) {
-            let (host, name, ended) = (host.clone(), Arc::clone(name), stands.ended);
-            tokio::spawn(async move {
-                // One that was dropped here says nothing.
-                let Ok(outcome) = ended.await else { return };
-                let Some(registry) = host.upgrade() else { return };
-                let mut state = registry.lock();
-                if state.connected(&name, generation).is_some_and(|connected| !connected.client.is_closed()) {
-                    let (server, error) = (Arc::clone(&name), outcome.err());
-                    registry.events.push(HostEvent::SubscriptionEnded { server, generation, error });
-                }
-            });
-        }
-        Ok(stands.granted)
+        Ok(Some(Granted { filter: stands.granted, standing, ended: stands.ended }))
+    }
+
+    /// Tells when the subscription of a connection that stands is over.
+    pub(super) fn tell_end(host: Weak<Self>, name: Arc<str>, generation: Generation, ended: Ended) {
+        tokio::spawn(async move {
+            // One that was dropped here says nothing.
+            let Ok(outcome) = ended.await else { return };
+            let Some(registry) = host.upgrade() else { return };
+            let mut state = registry.lock();
+            if state.connected(&name, generation).is_some_and(|connected| !connected.client.is_closed()) {
+                let (server, error) = (name, outcome.err());
+                registry.events.push(HostEvent::SubscriptionEnded { server, generation, error });
+            }
+        });
     }
 
     /// Whether the connection still stands and has the new one now.
@@ -177,5 +228,19 @@ impl Registry {
         drop(state);
         drop(standing);
         true
+    }
+}
+
+/// Waits for it until then.
+async fn within<T>(
+    ends: Option<Instant>,
+    limit: Duration,
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match ends {
+        Some(ends) => {
+            tokio::time::timeout_at(ends, asked).await.unwrap_or_else(|_| Err(Error::timed_out(limit)))
+        }
+        None => asked.await,
     }
 }

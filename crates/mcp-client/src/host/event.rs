@@ -30,9 +30,11 @@ impl fmt::Display for Generation {
 pub enum ServerState {
     /// The connection is being closed.
     Closing,
-    /// Calls are possible.
+    /// Calls are possible, and what is desired of the server has been asked for.
     Connected,
-    /// The server is being started or reached.
+    /// The server is being started or reached, or asked for what is desired of it: log level and subscription. An attempt
+    /// lasts until that is done, so that it can be given up and shared until then, and so that nobody is given a
+    /// connection that lacks what they rely on.
     Connecting,
     /// There is no connection, because nobody wanted one or nobody wants it any more.
     Disconnected,

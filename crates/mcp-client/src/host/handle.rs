@@ -7,6 +7,7 @@ use mcp_model::{CallToolResult, LoggingLevel, Root, SubscriptionFilter};
 use serde::Serialize;
 
 use super::builder::HostBuilder;
+use super::closing::ends;
 use super::config::is_name;
 use super::connector::Connector;
 use super::event::{Generation, HostEvents, ServerState};
@@ -86,10 +87,15 @@ impl Host {
     }
 
     /// Connects to a server and remembers it under this name. What is desired of a server of this name (log level,
-    /// subscription, and the host's roots) is asked for before this returns.
+    /// subscription, and the host's roots) is asked for before this returns, for
+    /// [`HostLimits::restore_timeout`](super::HostLimits::restore_timeout) at most. Until then the server is
+    /// [`Connecting`](ServerState::Connecting); what it does not agree to keeps it from nothing and is told as
+    /// [`NotRestored`](super::HostEvent::NotRestored).
     ///
-    /// Must run inside a tokio runtime. Where a server of this name is being closed, this waits for that. If the future is
-    /// dropped the attempt is given up, and nothing is left behind but the name.
+    /// Must run inside a tokio runtime. Where a server of this name is being closed, this waits for that, for
+    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout) at most. If the future is dropped the attempt is given
+    /// up, however far it is, and nothing is left behind but the name: a connection that stands already, and that nobody
+    /// was given, is closed in the background.
     ///
     /// # Errors
     ///
@@ -102,6 +108,7 @@ impl Host {
         if !is_name(name) {
             return Err(Error::misused("the name of a server is empty, too long or has control characters"));
         }
+        let taken = || Error::misused("a server of this name is connected already");
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
         loop {
             // Dropped when the lock is free: what it owns may be of this host.
@@ -119,10 +126,9 @@ impl Host {
                     state.servers.entry(Arc::clone(&name)).or_insert_with(|| Server::new(connector.clone()));
                 match &server.phase {
                     Phase::Closing(closing) => Err(Arc::clone(closing)),
-                    Phase::Connected(_) | Phase::Connecting(_) => {
-                        return Err(Error::misused("a server of this name is connected already"));
-                    }
-                    Phase::Disconnected | Phase::Failed => {
+                    Phase::Connected(_) => return Err(taken()),
+                    Phase::Connecting { attempt, .. } if !attempt.is_dead() => return Err(taken()),
+                    Phase::Connecting { .. } | Phase::Disconnected | Phase::Failed => {
                         _replaced = Some(std::mem::replace(&mut server.connector, connector.clone()));
                         Ok(self.registry.begin(&mut state, &name).ok_or_else(|| unknown(&name))?)
                     }
@@ -149,17 +155,19 @@ impl Host {
                 if state.closed {
                     return Err(host_closed());
                 }
-                let (key, server) = state.servers.get_key_value(name).ok_or_else(|| unknown(name))?;
-                let (key, generation) = (Arc::clone(key), server.generation);
+                let (key, _) = state.servers.get_key_value(name).ok_or_else(|| unknown(name))?;
+                let key = Arc::clone(key);
+                let server = state.servers.get_mut(name).ok_or_else(|| unknown(name))?;
+                let generation = server.generation;
                 let before = *before.get_or_insert(generation);
-                match &server.phase {
+                match &mut server.phase {
                     // Somebody else asked for the same, and it is done.
-                    Phase::Connected(connected) if generation > before => {
-                        return Ok(connected.client.clone());
-                    }
+                    Phase::Connected(connected) if generation > before => return Ok(connected.take()),
                     Phase::Connected(_) | Phase::Closing(_) => None,
-                    Phase::Connecting(attempt) => Some(self.registry.join(&key, attempt)),
-                    Phase::Failed | Phase::Disconnected => {
+                    Phase::Connecting { attempt, .. } if !attempt.is_dead() => {
+                        Some(self.registry.join(&key, attempt))
+                    }
+                    Phase::Connecting { .. } | Phase::Failed | Phase::Disconnected => {
                         Some(self.registry.begin(&mut state, &key).ok_or_else(|| unknown(name))?)
                     }
                 }
@@ -176,7 +184,9 @@ impl Host {
     /// server notices.
     ///
     /// Several who ask at the same time share one closing. It goes on when the future is dropped, and takes no longer than
-    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout).
+    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout). It runs on the runtime where the server was
+    /// connected; where nobody drives that one, the time is up all the same on the runtime of whoever waits, and where it
+    /// has ended, the connection has ended with it.
     ///
     /// # Errors
     ///
@@ -225,9 +235,10 @@ impl Host {
             Some((name, closing))
         });
         let closings: Vec<_> = begun.collect();
+        let ends = ends(self.registry.limits.close_timeout);
         let mut closed = Vec::new();
         for (name, closing) in closings {
-            closed.push((name, closing.outcome().await));
+            closed.push((name, closing.outcome_by(ends).await));
         }
         self.registry.events.end();
         closed

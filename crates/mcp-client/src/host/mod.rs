@@ -16,6 +16,9 @@
 //!      └────────── closed ────────── Closing <── disconnect ──┘
 //! ```
 //!
+//! An attempt lasts until the new connection has been asked for what is desired of it. A disconnect in the middle of that goes
+//! by `Closing` too, because there is a connection to close; whoever gives the attempt up does not wait for that.
+//!
 //! Each attempt to connect has a [`Generation`] that no other one has. Events, answers and outcomes belong to a generation;
 //! what comes late from an old one changes nothing about a newer one.
 

@@ -63,7 +63,11 @@ pub(super) struct Server {
 pub(super) enum Phase {
     Closing(Arc<Closing>),
     Connected(Box<Connected>),
-    Connecting(Arc<Attempt>),
+    Connecting {
+        attempt: Arc<Attempt>,
+        /// The connection once it stands, while it is asked for what is desired.
+        made: Option<Client>,
+    },
     Disconnected,
     Failed,
 }
@@ -73,6 +77,25 @@ pub(super) struct Connected {
     /// Where it was connected, to close it there.
     pub(super) runtime: Handle,
     pub(super) standing: Option<Standing>,
+    /// Whether the application was given the client.
+    taken: bool,
+}
+
+impl Connected {
+    pub(super) fn new(client: Client, standing: Option<Standing>) -> Self {
+        Self { client, runtime: Handle::current(), standing, taken: false }
+    }
+
+    /// Gives the client to the application.
+    pub(super) fn take(&mut self) -> Client {
+        self.taken = true;
+        self.client.clone()
+    }
+
+    /// Whether nobody would miss it.
+    pub(super) fn is_unheard_of(&self) -> bool {
+        !self.taken
+    }
 }
 
 impl Phase {
@@ -80,17 +103,39 @@ impl Phase {
         match self {
             Self::Closing(_) => ServerState::Closing,
             Self::Connected(_) => ServerState::Connected,
-            Self::Connecting(_) => ServerState::Connecting,
+            Self::Connecting { .. } => ServerState::Connecting,
             Self::Disconnected => ServerState::Disconnected,
             Self::Failed => ServerState::Failed,
         }
     }
 
-    /// Ends what is left of a phase that was left early. Not under the lock: where the runtime is ending, this drops the task.
-    pub(super) fn retire(self) {
-        if let Self::Connecting(attempt) = self {
+    pub(super) fn is_connecting(&self) -> bool {
+        matches!(self, Self::Connecting { .. })
+    }
+
+    /// Ends an attempt. Not under the lock: where the runtime is ending, this drops the task.
+    pub(super) fn abort(&self) {
+        if let Self::Connecting { attempt, .. } = self {
             attempt.abort();
         }
+    }
+
+    /// Ends what is left of a phase that was left early; a connection that stands is closed in the background. Not under the
+    /// lock, as [`abort`](Self::abort).
+    pub(super) fn retire(self) {
+        let connection = match &self {
+            Self::Connected(connected) => Some((&connected.client, &connected.runtime)),
+            Self::Connecting { attempt, made: Some(client) } => Some((client, attempt.runtime())),
+            Self::Closing(_) | Self::Connecting { made: None, .. } | Self::Disconnected | Self::Failed => {
+                None
+            }
+        };
+        // Before the attempt is ended: the calls in flight end with the connection, and none is cancelled first.
+        if let Some((client, runtime)) = connection {
+            let client = client.clone();
+            runtime.spawn(async move { client.close().await });
+        }
+        self.abort();
     }
 }
 
@@ -220,16 +265,8 @@ impl Drop for Registry {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for server in state.servers.values_mut() {
-            match std::mem::replace(&mut server.phase, Phase::Disconnected) {
-                Phase::Connecting(attempt) => attempt.abort(),
-                Phase::Connected(connected) => {
-                    let Connected { client, runtime, standing } = *connected;
-                    drop(standing);
-                    runtime.spawn(async move { client.close().await });
-                }
-                // Its task goes on without the host.
-                Phase::Closing(_) | Phase::Disconnected | Phase::Failed => {}
-            }
+            // The task of a closing goes on without the host.
+            std::mem::replace(&mut server.phase, Phase::Disconnected).retire();
         }
         self.events.end();
     }
