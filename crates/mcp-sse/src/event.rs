@@ -13,11 +13,17 @@ pub struct Event<'a> {
     event_type: &'a str,
     data: &'a str,
     last_event_id: &'a str,
+    has_own_id: bool,
 }
 
 impl<'a> Event<'a> {
-    pub(crate) const fn new(event_type: &'a str, data: &'a str, last_event_id: &'a str) -> Self {
-        Self { event_type, data, last_event_id }
+    pub(crate) const fn new(
+        event_type: &'a str,
+        data: &'a str,
+        last_event_id: &'a str,
+        has_own_id: bool,
+    ) -> Self {
+        Self { event_type, data, last_event_id, has_own_id }
     }
 
     /// The value of the block's last `event` field, or `message` where that is absent or empty.
@@ -40,13 +46,20 @@ impl<'a> Event<'a> {
         self.last_event_id
     }
 
+    /// The id of this very event; `None` where its block had no valid `id` field, and `Some("")` where that cleared the last
+    /// event id. To pass an event on as it came; to resume, [`last_event_id`](Self::last_event_id) counts.
+    #[must_use]
+    pub const fn id(&self) -> Option<&'a str> {
+        if self.has_own_id { Some(self.last_event_id) } else { None }
+    }
+
     /// Copies the event out of the parser, with one allocation.
     #[must_use]
     pub fn into_owned(self) -> OwnedEvent {
         let size = self.data.len() + self.event_type.len() + self.last_event_id.len();
         let mut text = String::with_capacity(size);
         text.push_str(self.data);
-        OwnedEvent::from_buffer(text, self.event_type, self.last_event_id)
+        OwnedEvent::from_buffer(text, self.event_type, self.last_event_id, self.has_own_id)
     }
 }
 
@@ -66,17 +79,23 @@ pub struct OwnedEvent {
     text: String,
     data_end: usize,
     type_end: usize,
+    has_own_id: bool,
 }
 
 impl OwnedEvent {
     /// Takes over a buffer that holds the data, and appends the rest.
-    pub(crate) fn from_buffer(mut text: String, event_type: &str, last_event_id: &str) -> Self {
+    pub(crate) fn from_buffer(
+        mut text: String,
+        event_type: &str,
+        last_event_id: &str,
+        has_own_id: bool,
+    ) -> Self {
         let data_end = text.len();
         let type_end = data_end + event_type.len();
         text.reserve_exact(event_type.len() + last_event_id.len());
         text.push_str(event_type);
         text.push_str(last_event_id);
-        Self { text, data_end, type_end }
+        Self { text, data_end, type_end, has_own_id }
     }
 
     /// As [`Event::event_type`].
@@ -97,6 +116,12 @@ impl OwnedEvent {
         self.as_event().last_event_id()
     }
 
+    /// As [`Event::id`].
+    #[must_use]
+    pub fn id(&self) -> Option<&str> {
+        self.as_event().id()
+    }
+
     /// The same event, borrowed.
     #[must_use]
     pub fn as_event(&self) -> Event<'_> {
@@ -105,6 +130,7 @@ impl OwnedEvent {
             part(self.data_end, self.type_end),
             part(0, self.data_end),
             part(self.type_end, self.text.len()),
+            self.has_own_id,
         )
     }
 

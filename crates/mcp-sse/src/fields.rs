@@ -64,6 +64,8 @@ pub(crate) struct Fields {
     pending_id: String,
     has_pending_id: bool,
     pub(crate) last_event_id: String,
+    /// The block that ended last set it.
+    pub(crate) has_own_id: bool,
     pub(crate) id_seen: bool,
     pub(crate) retry: Option<Duration>,
 }
@@ -80,6 +82,7 @@ impl Fields {
             pending_id: String::new(),
             has_pending_id: false,
             last_event_id: String::new(),
+            has_own_id: false,
             id_seen: false,
             retry: None,
         }
@@ -128,8 +131,8 @@ impl Fields {
     #[inline]
     fn settle(&mut self) {
         self.begun = false;
-        if self.has_pending_id {
-            self.has_pending_id = false;
+        self.has_own_id = mem::take(&mut self.has_pending_id);
+        if self.has_own_id {
             self.id_seen = true;
             mem::swap(&mut self.last_event_id, &mut self.pending_id);
         }

@@ -87,8 +87,8 @@ impl Parser {
         if matches!(dispatch, Dispatch::Buffered)
             && let Some(data) = self.fields.data.take_large()
         {
-            let Fields { event_type, last_event_id, .. } = &self.fields;
-            return Ok(Some(OwnedEvent::from_buffer(data, event_type, last_event_id)));
+            let Fields { event_type, last_event_id, has_own_id, .. } = &self.fields;
+            return Ok(Some(OwnedEvent::from_buffer(data, event_type, last_event_id, *has_own_id)));
         }
         Ok(Some(self.event(dispatch).into_owned()))
     }
@@ -162,12 +162,12 @@ impl Parser {
 
     #[inline]
     fn event<'p, 'i: 'p>(&'p mut self, dispatch: Dispatch<'i>) -> Event<'p> {
-        let Fields { data, event_type, last_event_id, .. } = &mut self.fields;
+        let Fields { data, event_type, last_event_id, has_own_id, .. } = &mut self.fields;
         let data = match dispatch {
             Dispatch::Lent(data) => data,
             Dispatch::Buffered => data.finish(),
         };
-        Event::new(event_type, data, last_event_id)
+        Event::new(event_type, data, last_event_id, *has_own_id)
     }
 }
 

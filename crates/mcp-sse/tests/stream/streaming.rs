@@ -67,6 +67,38 @@ fn the_last_event_id_moves_at_the_blank_line() {
     assert_eq!(parser.last_event_id(), "2", "a block without data moves it too");
 }
 
+#[test]
+fn an_event_tells_its_own_id_from_the_one_that_an_earlier_one_set() {
+    let stream: &[u8] =
+        b"data: a\n\nid: 1\ndata: b\n\ndata: c\n\n\nid: 2\n\ndata: d\n\ndata: e\nid\n\nid: 3\nid: \0\ndata: f\n\ndata: g\n\n";
+    let expected = [
+        ("a", None, ""),
+        ("b", Some("1"), "1"),
+        ("c", None, "1"),
+        ("d", None, "2"),
+        ("e", Some(""), ""),
+        ("f", Some("3"), "3"),
+        ("g", None, "3"),
+    ];
+    for size in 1..=stream.len() {
+        let (mut lending, mut owning) = (parser(), parser());
+        let (mut lent, mut owned) = (Vec::new(), Vec::new());
+        for mut chunk in stream.chunks(size) {
+            let mut same = chunk;
+            while let Some(event) = lending.next(&mut chunk).expect("no limit") {
+                lent.push(event.into_owned());
+            }
+            while let Some(event) = owning.next_owned(&mut same).expect("no limit") {
+                owned.push(event);
+            }
+        }
+        assert_eq!(lent, owned, "in pieces of {size}");
+        let told: Vec<_> =
+            owned.iter().map(|event| (event.data(), event.id(), event.last_event_id())).collect();
+        assert_eq!(told, expected, "in pieces of {size}");
+    }
+}
+
 // protocol:H-29: the wait that was asked for does not depend on the block being finished.
 #[test]
 fn retry_counts_at_the_end_of_its_line() {
