@@ -368,6 +368,12 @@ impl Error {
         Self::new(Cause::Transport(error), unknown)
     }
 
+    /// The same, and of an unknown outcome if this says so.
+    pub(crate) fn or_outcome_unknown(mut self, unknown: bool) -> Self {
+        self.inner.outcome_unknown |= unknown;
+        self
+    }
+
     pub(crate) fn misuse(error: Misuse) -> Self {
         Self::new(Cause::Misuse(error), false)
     }

@@ -262,6 +262,11 @@ impl Connection {
         self.calls.get(&self.sent_for(call)).is_some_and(|state| state.on_wire && state.dispatched)
     }
 
+    /// Whether the server has made a task of this call, which goes on whatever becomes of the requests about it.
+    pub fn is_task(&self, call: CallId) -> bool {
+        self.calls.get(&call).and_then(|state| state.task.as_ref()).is_some_and(|task| task.exists())
+    }
+
     /// What the server said about itself; `None` before the handshake and after the end.
     pub fn server(&self) -> Option<&ServerFacts> {
         self.phase.server()

@@ -12,6 +12,7 @@ mod lists;
 mod outcomes;
 pub(crate) mod peer;
 mod questions;
+mod queues;
 mod retries;
 mod runtimes;
 mod schema;

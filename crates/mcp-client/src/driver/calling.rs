@@ -67,6 +67,7 @@ impl Driver {
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(CallResult, Vec<Transmit>), Error> {
         let mut sent = None;
+        let mut requests = 0_u32;
         loop {
             match call.step().await {
                 Step::Progress(progress) => {
@@ -77,14 +78,21 @@ impl Driver {
                 Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
                     self.deliver(transmit).await?;
                 }
-                Step::Send(transmit) => match &self.link {
-                    // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
-                    Link::Http(link) => Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?,
-                    Link::Channel(link) => sent = link.send(&call, transmit).await?,
-                },
+                Step::Send(transmit) => {
+                    requests = requests.saturating_add(1);
+                    match &self.link {
+                        // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
+                        Link::Http(link) => {
+                            Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?
+                        }
+                        Link::Channel(link) => sent = link.send(&call, transmit).await?,
+                    }
+                }
                 Step::Ended(Ok(result), left) => return Ok((result, left)),
                 Step::Ended(Err(CallError::Closed { dispatched }), _) => {
-                    return Err(self.closed_error(dispatched && self.link.may_have_left(sent)));
+                    // What an earlier request has begun (a task, say) goes on whatever becomes of this one.
+                    let unknown = dispatched && (requests > 1 || self.link.may_leave(sent));
+                    return Err(self.closed_error(unknown));
                 }
                 Step::Ended(Err(error), _) => return Err(call.ended_by(error)),
             }
@@ -93,10 +101,10 @@ impl Driver {
 }
 
 impl Link {
-    /// Whether the peer may have seen a request that was put into a queue, or that has none.
-    fn may_have_left(&self, place: Option<Place>) -> bool {
+    /// Whether the peer may have seen a request that was put into a queue, or may see it yet; or the request has none.
+    fn may_leave(&self, place: Option<Place>) -> bool {
         match (self, place) {
-            (Self::Channel(link), Some(place)) => link.has_left(place),
+            (Self::Channel(link), Some(place)) => link.may_leave(place),
             _ => true,
         }
     }

@@ -74,7 +74,8 @@ impl Sender {
                 return Poll::Ready(Ok(None));
             }
             let queued = sending.poll_queued(context);
-            if queued.is_pending() {
+            // Refused, nothing of it leaves either.
+            if !matches!(queued, Poll::Ready(Ok(_))) {
                 call.held_back();
             }
             queued.map_ok(Some)
@@ -113,10 +114,10 @@ impl ChannelLink {
         }
     }
 
-    /// Whether the peer may have seen a request with this place.
-    pub(super) fn has_left(&self, place: Place) -> bool {
+    /// Whether the peer may have seen a request with this place, or may see it yet.
+    pub(super) fn may_leave(&self, place: Place) -> bool {
         match &self.sender {
-            Sender::Line(sender) => sender.has_left(place),
+            Sender::Line(sender) => sender.may_leave(place),
             Sender::Sse(_) => true,
         }
     }

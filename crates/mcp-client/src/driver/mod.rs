@@ -236,7 +236,9 @@ impl Driver {
 
     fn dispatch(self: &Arc<Self>, outbox: Outbox) {
         for waker in outbox.wakers {
-            waker.wake();
+            // One that panics is the application's; it must not cost another call its wake-up, nor the connection its timer. The
+            // panic hook has reported it.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
         if outbox.is_due_sooner {
             self.deadlines.wake();

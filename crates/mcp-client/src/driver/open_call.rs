@@ -30,7 +30,9 @@ impl OpenCall {
             match slot.next() {
                 Some(step) => Poll::Ready(step),
                 None => {
-                    slot.wait(context.waker());
+                    let old = slot.wait(context.waker());
+                    drop(state);
+                    drop(old);
                     Poll::Pending
                 }
             }
@@ -54,9 +56,9 @@ impl OpenCall {
             if holds(&state, self.id) {
                 return Poll::Ready(());
             }
-            if let Some(slot) = state.slots.get_mut(&self.id) {
-                slot.wait(context.waker());
-            }
+            let old = state.slots.get_mut(&self.id).and_then(|slot| slot.wait(context.waker()));
+            drop(state);
+            drop(old);
             Poll::Pending
         })
         .await;
@@ -92,11 +94,14 @@ impl OpenCall {
     /// The transport failed this call alone. If the core knows its outcome already, that one stands.
     pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
         let failed = self.driver.with(|core, _| {
-            let open = core.is_open(self.id);
+            let is_task = core.is_open(self.id).then(|| core.is_task(self.id));
             core.forget(self.id);
-            open
+            is_task
         });
-        if failed { Err(Error::transport_failed(error)) } else { Ok(()) }
+        match failed {
+            Some(is_task) => Err(Error::transport_failed(error).or_outcome_unknown(is_task)),
+            None => Ok(()),
+        }
     }
 
     /// The call's exchange ended in good order. A call that still waits for its answer has none to wait for: what the
@@ -137,11 +142,13 @@ impl OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        let open = {
+        let (open, slot) = {
             let mut state = self.driver.lock();
-            state.slots.remove(&self.id);
-            state.core.is_open(self.id)
+            let slot = state.slots.remove(&self.id);
+            (state.core.is_open(self.id), slot)
         };
+        // Not under the lock: what is dropped with it is the application's, and may use the connection.
+        drop(slot);
         if open {
             self.driver.with(|core, _| core.cancel(self.id, None));
         }

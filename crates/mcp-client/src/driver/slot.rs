@@ -152,11 +152,13 @@ impl Slot {
         Some(progress)
     }
 
-    /// Asks to be woken when there is a next step.
-    pub(crate) fn wait(&mut self, waker: &Waker) {
-        match &mut self.waker {
-            Some(old) => old.clone_from(waker),
-            none => *none = Some(waker.clone()),
+    /// Asks to be woken when there is a next step. Gives back the waker that it had before, to be dropped outside of the
+    /// lock: it is the application's.
+    #[must_use]
+    pub(crate) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
+        match &self.waker {
+            Some(old) if old.will_wake(waker) => None,
+            _ => self.waker.replace(waker.clone()),
         }
     }
 }

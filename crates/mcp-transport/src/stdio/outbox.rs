@@ -157,6 +157,11 @@ impl Outbox {
         self.handed > ticket.start
     }
 
+    /// Whether any byte of the message was handed to the operating system, or may still be.
+    pub(crate) fn may_leave(&self, ticket: Ticket) -> bool {
+        !self.is_dead() || self.has_left(ticket)
+    }
+
     /// Gives up waiting for a message to be written; it will be all the same.
     pub(crate) fn forget(&mut self, ticket: Ticket) {
         remove_waiter(&mut self.written_waiters, ticket.end);

@@ -66,6 +66,12 @@ impl LineSender {
         lock(&self.handle.shared.outbox).has_left(place.0)
     }
 
+    /// Whether the peer may have seen a message with this place, or may see it yet: one that is queued is still written while the
+    /// connection is closed.
+    pub fn may_leave(&self, place: Place) -> bool {
+        lock(&self.handle.shared.outbox).may_leave(place.0)
+    }
+
     /// Closes the connection: takes no more messages, writes what is queued, closes the peer's input, and sees a process to
     /// its end ([`CloseStage`](crate::stdio::CloseStage) lists the steps,
     /// [`CloseWaits`](crate::stdio::CloseWaits) bounds each).
