@@ -196,13 +196,13 @@ async fn an_answer_reaches_the_server_that_asked_and_no_other() {
     let config = || DeskConfig::default().shared_inbox(Arc::clone(&inbox) as Arc<dyn Inbox>);
     let (_first, mut one) = connected(builder().desk_config(config())).await;
     let (_second, mut other) = connected(builder().desk_config(config())).await;
-    let asks = |who: &str| {
+    let asks = |round, who: &str| {
         let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-        ask(1, json!({ "message": who, "requestedSchema": schema }))
+        ask(round, json!({ "message": who, "requestedSchema": schema }))
     };
     for round in 0..4 {
-        one.send(asks("one")).await;
-        other.send(asks("other")).await;
+        one.send(asks(round, "one")).await;
+        other.send(asks(round, "other")).await;
         settle().await;
         let open = inbox.open();
         assert_eq!(open.len(), 2, "round {round}");
