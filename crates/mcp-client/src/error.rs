@@ -427,6 +427,20 @@ impl From<mcp_transport::Error> for Error {
     }
 }
 
+impl Error {
+    /// Whether a person learns nothing from the other error. How the end of a program was noticed first is a matter of luck.
+    fn says_the_same(&self, other: &Self) -> bool {
+        let ends_alike = || {
+            self.kind() == other.kind()
+                && self.exit().is_some()
+                && self.exit().map(|exit| (exit.code(), exit.signal()))
+                    == other.exit().map(|exit| (exit.code(), exit.signal()))
+                && self.stderr_tail() == other.stderr_tail()
+        };
+        self.inner.cause.to_string() == other.inner.cause.to_string() || ends_alike()
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inner.place {
@@ -439,9 +453,7 @@ impl fmt::Display for Error {
         self.inner.cause.fmt(f)?;
         match &self.inner.first_attempt {
             // Most programs that cannot start cannot do so twice, in the same words.
-            Some(first) if first.inner.cause.to_string() == self.inner.cause.to_string() => {
-                f.write_str(" (twice)")
-            }
+            Some(first) if self.says_the_same(first) => f.write_str(" (twice)"),
             Some(first) => write!(f, " (the first attempt: {first})"),
             None => Ok(()),
         }

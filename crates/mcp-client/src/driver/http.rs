@@ -83,7 +83,12 @@ impl HttpLink {
             if call.is_settled() {
                 return Ok(());
             }
-            call.driver.background_room().await;
+            // A server that takes no more of our answers holds up what it says, and never the end of a call.
+            tokio::select! {
+                biased;
+                () = call.driver.background_room() => {}
+                () = call.over() => return Ok(()),
+            }
         }
     }
 

@@ -62,38 +62,47 @@ impl fmt::Display for BadSessionId {
 ///
 /// Only the exchange that opens a session writes an id into it. Losing one is tied to the id that was refused: an
 /// exchange that started before a new session must not throw the new one away.
+///
+/// The id of a lost session is still attached to what is sent before there is a new one: the server refuses that as it refused
+/// the request that brought the loss to light. Without an id it would be a mistake of ours, and another error.
 #[derive(Debug, Default)]
-pub(crate) struct SessionSlot(Mutex<Option<SessionId>>);
+pub(crate) struct SessionSlot(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    id: Option<SessionId>,
+    lost: bool,
+}
 
 impl SessionSlot {
     /// The id to attach to a request now.
     pub(crate) fn current(&self) -> Option<SessionId> {
-        self.lock().clone()
+        self.lock().id.clone()
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.lock().is_some()
+        let held = self.lock();
+        held.id.is_some() && !held.lost
     }
 
     /// Takes over what the successful `initialize` named; `None` means a server without sessions.
     pub(crate) fn adopt(&self, session: Option<SessionId>) {
-        *self.lock() = session;
+        *self.lock() = Held { id: session, lost: false };
     }
 
-    /// Forgets `refused` if it is still the current one.
+    /// Takes `refused` for lost if it is still the current one.
     pub(crate) fn forget(&self, refused: &SessionId) {
-        let mut current = self.lock();
-        if current.as_ref() == Some(refused) {
-            *current = None;
-        }
+        let mut held = self.lock();
+        held.lost |= held.id.as_ref() == Some(refused);
     }
 
     /// Takes the id out, so that only one caller deletes the session.
     pub(crate) fn take(&self) -> Option<SessionId> {
-        self.lock().take()
+        let held = std::mem::take(&mut *self.lock());
+        held.id.filter(|_| !held.lost)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<SessionId>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
         // A poisoned lock guards a whole value that is written in one step, so it is still right.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,6 +148,8 @@ mod tests {
         assert_eq!(slot.current(), Some(new.clone()));
         slot.forget(&new);
         assert!(!slot.is_open());
+        assert_eq!(slot.current(), Some(new), "what overtakes the renewal is refused as the rest");
         assert_eq!(slot.take(), None);
+        assert_eq!(slot.current(), None);
     }
 }
