@@ -186,6 +186,8 @@ async fn work(transport: &'static str, client: Client, mut dice: Dice, count: Ar
         count.calls.fetch_add(1, Ordering::Relaxed);
         let Ok(outcome) = tokio::time::timeout(HANGS_AFTER, one_call(&client, &mut dice)).await else {
             count.hung.fetch_add(1, Ordering::Relaxed);
+            // When and where, as the count alone leads nowhere.
+            println!("a call over {transport} hangs, after {} calls", count.calls.load(Ordering::Relaxed));
             continue;
         };
         if let Err(error) = outcome {
