@@ -155,3 +155,16 @@ fn debug_sizes(f: &mut fmt::Formatter<'_>, name: &str, event: Event<'_>) -> fmt:
         .field("last_event_id_bytes", &event.last_event_id().len())
         .finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owned_event_is_one_allocation_of_its_size() {
+        let owned = Event::new("type", "data of it", "cursor", true).into_owned();
+        assert_eq!((owned.text.as_str(), owned.text.capacity()), ("data of ittypecursor", 20));
+        let owned = OwnedEvent::from_buffer("data".to_owned(), "type", "cursor", true);
+        assert_eq!((owned.text.as_str(), owned.text.capacity()), ("datatypecursor", 14));
+    }
+}

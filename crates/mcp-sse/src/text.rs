@@ -247,3 +247,93 @@ fn split_unfinished(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         str::from_utf8(end).is_err_and(|error| error.error_len().is_none()).then_some((start, end))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A text of that many bytes, pushed in pieces of 8 KiB.
+    fn filled(bytes: usize) -> TextBuffer {
+        let mut buffer = TextBuffer::default();
+        for piece in vec![b'x'; bytes].chunks(8 * 1024) {
+            buffer.push(piece, usize::MAX).unwrap();
+        }
+        buffer
+    }
+
+    #[test]
+    fn the_memory_of_a_large_text_is_given_back_and_that_of_a_small_one_kept() {
+        for (bytes, kept) in [(64 * 1024, true), (KEEP_BYTES / 2, true), (2 * KEEP_BYTES, false)] {
+            let mut buffer = filled(bytes);
+            let capacity = buffer.text.capacity();
+            assert!(capacity > 0, "{bytes}");
+            buffer.clear();
+            assert_eq!(
+                (buffer.len(), buffer.text.capacity()),
+                (0, if kept { capacity } else { 0 }),
+                "{bytes}"
+            );
+            // Where it would be kept it is copied from, else it is handed on.
+            let taken = filled(bytes).take_large();
+            assert_eq!(taken.map(|text| text.len()), (!kept).then_some(bytes));
+        }
+    }
+
+    /// The bound is the most that a peer can make us reserve, however it sends.
+    #[test]
+    fn a_buffer_grows_in_few_steps_that_waste_little_and_stay_within_the_bound() {
+        const MAX: usize = 3_000_000;
+        let mut buffer = TextBuffer::default();
+        let mut steps = vec![0];
+        while buffer.push(&[b'x'; 1000], MAX).is_ok() {
+            let (length, capacity) = (buffer.text.len(), buffer.text.capacity());
+            assert!(capacity <= MAX, "{capacity}");
+            if capacity > 2 * KEEP_BYTES {
+                assert!(capacity <= length + length / 4 + 1000, "{capacity} for {length}");
+            }
+            if steps.last() != Some(&capacity) {
+                steps.push(capacity);
+            }
+        }
+        assert_eq!(buffer.len(), MAX);
+        let small = steps.iter().filter(|capacity| **capacity < KEEP_BYTES).count();
+        assert!(small <= 10 && steps.len() <= 25, "{steps:?}");
+    }
+
+    proptest! {
+        /// A text is full at the same byte however it is cut, and reads as the decoder of the standard has it.
+        #[test]
+        fn a_text_is_repaired_and_measured_like_the_whole_of_it(
+            lines in vec((vec(vec(prop::sample::select(b"xx\xFF\xE2\x82\xAC".as_slice()), 0..6), 0..4), any::<bool>()), 0..5),
+            max in 0..40_usize,
+        ) {
+            let mut buffer = TextBuffer::default();
+            let mut take = || {
+                for (nth, (pieces, at_once)) in lines.iter().enumerate() {
+                    if nth > 0 && *at_once {
+                        buffer.push_line(&pieces.concat(), max)?;
+                        continue;
+                    }
+                    if nth > 0 {
+                        buffer.push(b"\n", max)?;
+                    }
+                    for piece in pieces {
+                        buffer.push(piece, max)?;
+                    }
+                    buffer.finish_value(max)?;
+                }
+                Ok::<_, Full>(())
+            };
+            let taken = take();
+            let values: Vec<_> = lines.iter().map(|(pieces, _)| String::from_utf8_lossy(&pieces.concat()).into_owned()).collect();
+            let whole = values.join("\n");
+            prop_assert_eq!(taken.is_ok(), whole.len() <= max, "{} bytes", whole.len());
+            if taken.is_ok() {
+                prop_assert_eq!(buffer.finish(), whole);
+            }
+        }
+    }
+}

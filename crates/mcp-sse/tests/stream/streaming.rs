@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_sse::{Limits, Parser};
+use mcp_sse::encode::Block;
+use mcp_sse::{Limits, Parser, Reconnect, ReconnectConfig};
 
 fn parser() -> Parser {
     Parser::new(Limits::new())
@@ -265,4 +266,48 @@ fn debug_shows_sizes_and_no_content() {
     assert!(matches!(parser.next(&mut input), Ok(None)));
     let shown = format!("{parser:?}");
     assert!(!shown.contains("secret"), "{shown}");
+}
+
+#[test]
+fn the_data_of_an_event_in_one_piece_is_lent_from_it() {
+    let mut parser = parser();
+    let mut input: &[u8] = b"event: e\nid: 1\ndata: lent\n\ndata: two\ndata: lines\n\n";
+    let piece = input.as_ptr_range();
+    let mut lent = Vec::new();
+    while let Some(event) = parser.next(&mut input).expect("no limit") {
+        lent.push((event.data().to_owned(), piece.contains(&event.data().as_ptr())));
+    }
+    assert_eq!(lent, [("lent".to_owned(), true), ("two\nlines".to_owned(), false)]);
+}
+
+/// Data is the application's, and an id may carry a session: logs get sizes.
+#[test]
+fn debug_shows_how_much_there_is_and_not_what() {
+    let mut parser = parser();
+    let mut input: &[u8] = b"event: secret-type\nid: secret-id\ndata: secret\ndata: data\n\ndata: secret";
+    let event = parser.next(&mut input).expect("no limit").expect("an event");
+    let mut shown = vec![
+        (format!("{event:?}"), "Event { event_type_bytes: 11, data_bytes: 11, last_event_id_bytes: 9 }"),
+        (
+            format!("{:?}", event.into_owned()),
+            "OwnedEvent { event_type_bytes: 11, data_bytes: 11, last_event_id_bytes: 9 }",
+        ),
+    ];
+    assert!(parser.next(&mut input).expect("no limit").is_none());
+    shown.push((
+        format!("{parser:?}"),
+        "buffered_data_bytes: 6, last_event_id_bytes: 9, id_seen: true, retry: None, .. }",
+    ));
+    let mut schedule = Reconnect::new(ReconnectConfig::default());
+    schedule.observe("secret", None);
+    shown.push((format!("{schedule:?}"), "retry: None, last_event_id_bytes: 6, attempts: 0, .. }"));
+    let block = Block::new().event_type("secret").id("secret-id").data("secret data");
+    shown.push((
+        format!("{block:?}"),
+        "Block { event_type_bytes: Some(6), id_bytes: Some(9), retry: None, data_bytes: Some(11) }",
+    ));
+    for (debug, end) in shown {
+        assert!(debug.ends_with(end), "{debug}");
+        assert!(!debug.contains("secret"), "{debug}");
+    }
 }
