@@ -109,6 +109,12 @@ mod tests {
             format!("{error:?}"),
             r#"ErrorObject { code: -5, message: "a\n\"b\"", data: Some(RawJson(18 bytes)) }"#
         );
+        let data = error.data.as_ref().map(RawJson::as_raw_ref);
+        let borrowed = ErrorObjectRef { code: error.code, message: error.message.as_str().into(), data };
+        assert_eq!(
+            format!("{borrowed:?}"),
+            r#"ErrorObjectRef { code: -5, message: "a\n\"b\"", data: Some(RawRef(18 bytes)) }"#
+        );
         let long = ErrorObject::new(ErrorCode::INTERNAL_ERROR, "x".repeat(100_000));
         assert!(long.to_string().len() < 300);
         assert!(format!("{long:?}").len() < 300);

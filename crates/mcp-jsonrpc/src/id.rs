@@ -174,6 +174,8 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<RequestId>(text).ok(), expected, "{text}");
         }
+        let refused = serde_json::from_str::<RequestId>("true").unwrap_err().to_string();
+        assert!(refused.contains("expected an integer or a string"), "{refused}");
         assert_eq!(serde_json::to_string(&RequestId::from(i64::MIN)).unwrap(), "-9223372036854775808");
         assert_eq!(serde_json::to_string(&RequestId::from("é\n")).unwrap(), "\"é\\n\"");
     }

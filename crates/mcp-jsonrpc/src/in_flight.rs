@@ -244,6 +244,7 @@ mod tests {
             assert_eq!(calls.remove(&id.into()), Removed::Unknown, "{id}");
             assert_eq!(calls.get(&id.into()), None, "{id}");
         }
+        assert!(!calls.is_empty());
         assert_eq!(calls.remove(&second), Removed::Found('b'));
         assert!(calls.is_empty());
     }
@@ -312,6 +313,10 @@ mod tests {
             calls.remove(&id);
         }
         assert_eq!(calls.slots.len(), 16);
+        for waiting in 1..=200_usize {
+            calls.insert([0; 64]).unwrap();
+            assert_eq!(calls.slots.len(), (2 * waiting).next_power_of_two().max(16), "for {waiting} calls");
+        }
     }
 
     proptest! {

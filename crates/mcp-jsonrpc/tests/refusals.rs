@@ -102,6 +102,7 @@ fn each_refusal_has_a_name_a_text_and_a_code() {
         (b"7", "not_an_object", "neither an object nor a batch", INVALID),
         (br#"{"jsonrpc":"2.0","id":null,"result":1}"#, "null_id", "id is null", INVALID),
         (b"server ready", "syntax", "not json", PARSE),
+        (b"7 tools are registered", "syntax", "not json", PARSE),
         (
             br#"{"jsonrpc":"2.0","id":1,"result":[[[[]]]]}"#,
             "too_deep",
