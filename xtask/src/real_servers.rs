@@ -26,11 +26,13 @@ use crate::support::process::{self, Background, End, Output};
 use crate::support::tally::Tally;
 
 /// Every step has its own deadline inside; this one is for a program that hangs.
-const VISIT_LIMIT: Duration = Duration::from_secs(120);
+const VISIT_LIMIT: Duration = Duration::from_secs(300);
 /// The deadline of each step, where the visit is not about deadlines.
-const STEP_SECONDS: &str = "30";
+const STEP_SECONDS: &str = "60";
 /// How long a server may take to listen. Node on a busy machine needs seconds.
-const LISTEN_LIMIT: Duration = Duration::from_secs(30);
+const LISTEN_LIMIT: Duration = Duration::from_secs(60);
+/// How many ports a server is offered: somebody else may take one between our look and its start.
+const PORTS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Transport {
@@ -157,7 +159,19 @@ fn visit(peer: &Peer, visits: &[Visit], connect: &Path) -> Result<(), String> {
 
 /// Starts a server and waits until it listens.
 fn serve(peer: &Peer, mark: &Mark) -> Result<(Background, String), String> {
-    // Free now; the server asks for it a moment later. Nobody else on this machine picks ports between.
+    let mut ended = String::new();
+    for _ in 0..PORTS {
+        match serve_on_a_port(peer, mark)? {
+            Ok(served) => return Ok(served),
+            Err(why) => ended = why,
+        }
+    }
+    Err(ended)
+}
+
+/// The inner error is that of a server that ended before it listened, which a port that is taken makes it do.
+fn serve_on_a_port(peer: &Peer, mark: &Mark) -> Result<Result<(Background, String), String>, String> {
+    // Free now; the server asks for it a moment later.
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .map_err(|error| format!("no free port: {error}"))?
@@ -170,11 +184,13 @@ fn serve(peer: &Peer, mark: &Mark) -> Result<(Background, String), String> {
         Background::start(command, Output::Capture).map_err(|error| format!("{program}: {error}"))?;
     let deadline = Instant::now() + LISTEN_LIMIT;
     loop {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Ok((server, format!("http://127.0.0.1:{port}{}", peer.path)));
-        }
+        // In this order: where somebody else listens there, the server has ended.
+        let listens = TcpStream::connect(("127.0.0.1", port)).is_ok();
         if let Some(status) = server.ended() {
-            return Err(format!("the server ended: {status}\n{}", process::tail(&server.so_far(), 10)));
+            return Ok(Err(format!("the server ended: {status}\n{}", process::tail(&server.so_far(), 10))));
+        }
+        if listens {
+            return Ok(Ok((server, format!("http://127.0.0.1:{port}{}", peer.path))));
         }
         if Instant::now() >= deadline || interrupted() {
             return Err(format!("the server does not listen\n{}", process::tail(&server.so_far(), 10)));

@@ -232,7 +232,7 @@ fn a_signal_ends_the_server_too() {
     assert!(signalled.success());
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let begun = std::time::Instant::now();
-    while alive() && begun.elapsed().as_secs() < 5 {
+    while alive() && begun.elapsed().as_secs() < 60 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert!(!alive());

@@ -12,7 +12,7 @@ const LOOPBACK: AddressPolicy = AddressPolicy::SameNetworkAs(AddressClass::Loopb
 const JSON: &str = "content-type: application/json\r\n";
 
 async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(20), future).await.expect("no progress")
+    tokio::time::timeout(Duration::from_secs(60), future).await.expect("no progress")
 }
 
 struct Server(TcpListener);
@@ -209,12 +209,14 @@ async fn urls_that_are_none_of_a_document_are_misuse() {
 async fn a_dripping_document_is_cut_at_the_deadline() {
     let server = Server::start().await;
     let mut limits = FetchLimits::default();
-    limits.total = Duration::from_millis(100);
+    limits.total = Duration::from_secs(10);
     let (fetcher, url) = (fetcher().limits(limits), server.url());
     let (result, ()) = tokio::join!(within(fetcher.get(&url)), async {
         let (mut stream, _) = server.request().await;
         let head = format!("HTTP/1.1 200 OK\r\n{JSON}content-length: 100000\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
+        // The request has come in time; from here on the clock is a virtual one.
+        tokio::time::pause();
         while stream.write_all(b" ").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

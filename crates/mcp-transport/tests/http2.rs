@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("no progress")
@@ -508,6 +508,7 @@ async fn idle_connections_are_closed_in_time() {
     options.idle = Duration::from_millis(60);
     let connection = described(port).http2(options).connect();
     for handle_stays in [true, false] {
+        let begun = Instant::now();
         let (outcome, mut server) = tokio::join!(exchange(&connection), async {
             let mut server = Frames::accept(&listener).await;
             let stream = server.request().await;
@@ -515,26 +516,25 @@ async fn idle_connections_are_closed_in_time() {
             server
         });
         outcome.unwrap();
-        let answered = Instant::now();
         if !handle_stays {
             drop(connection);
             while server.next().await.is_some() {}
             break;
         }
         while server.next().await.is_some() {}
-        assert!(answered.elapsed() >= Duration::from_millis(50), "{:?}", answered.elapsed());
+        assert!(begun.elapsed() >= Duration::from_millis(60), "{:?}", begun.elapsed());
     }
 }
 
-/// Those who wait for the one connection share its failure.
-#[tokio::test]
+/// Those who wait for the one connection share its failure: they have one deadline, not one after the other.
+#[tokio::test(start_paused = true)]
 async fn a_failed_attempt_fails_all_who_waited_for_it() {
     let (listener, port) = listen().await;
     let mut timeouts = HttpTimeouts::default();
     timeouts.connect = Duration::from_millis(200);
     let server = HttpServer::new(&format!("https://localhost:{port}/mcp")).unwrap();
     let connection = server.http2(Http2Options::new()).timeouts(timeouts).connect();
-    let started = Instant::now();
+    let started = tokio::time::Instant::now();
     let calls: Vec<_> = (0..20)
         .map(|_| {
             let connection = connection.clone();
@@ -544,7 +544,7 @@ async fn a_failed_attempt_fails_all_who_waited_for_it() {
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Connect);
     }
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
     drop(listener);
 }
 

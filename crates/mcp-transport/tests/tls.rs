@@ -93,7 +93,7 @@ async fn call(port: u16, options: TlsOptions) -> Result<(), Error> {
         while exchange.next().await?.is_some() {}
         Ok(())
     };
-    tokio::time::timeout(Duration::from_secs(20), exchange).await.expect("no progress")
+    tokio::time::timeout(Duration::from_secs(60), exchange).await.expect("no progress")
 }
 
 fn trusting(authority: &Authority) -> TlsOptions {

@@ -4,10 +4,11 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind, StdioServer};
+use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind};
 use serde_json::json;
 
 use super::peer::{Peer, builder, connected, diagnostics, pipe_with, recorded};
+use crate::stdio::support::sh;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -112,7 +113,7 @@ async fn the_reason_of_a_close_is_in_its_event_and_stays() {
             read line; read line; {end}"#
         );
         let (builder, events) = recorded(builder());
-        let client = builder.connect(StdioServer::new("sh").args(["-c", &script])).await.unwrap();
+        let client = builder.connect(sh(&script)).await.unwrap();
         assert!(client.close_reason().is_none());
         let mut listener = client.events();
         assert!(client.ping().await.is_err());

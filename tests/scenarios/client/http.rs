@@ -11,16 +11,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::peer::{builder, recorded, summary};
+use crate::http::script::{Address, within};
 
-async fn serve(at: SocketAddr) -> (SocketAddr, JoinHandle<()>) {
-    let listener = TcpListener::bind(at).await.unwrap();
+fn serve(listener: TcpListener) -> (SocketAddr, JoinHandle<()>) {
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(async move { mcp_demo_server::serve_http(listener).await.unwrap() });
     (address, server)
 }
 
-fn any_port() -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], 0))
+async fn any_port() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
 async fn connect(address: SocketAddr) -> Client {
@@ -30,8 +30,8 @@ async fn connect(address: SocketAddr) -> Client {
 /// protocol:H-14, seed:E10: a server that was restarted knows no session; ten calls at once make one new one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_server_gets_one_new_session_and_every_call_its_answer() {
-    // An address of its own: the port must be free again for the second server.
-    let (address, server) = serve(SocketAddr::from(([127, 0, 77, 1], 0))).await;
+    let at = Address::keep();
+    let (address, server) = serve(at.listen());
     let (builder, events) = recorded(builder());
     let url = format!("http://{address}/mcp");
     let client = builder.connect(HttpServer::new(&url).unwrap()).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_restarted_server_gets_one_new_session_and_every_call_its_answer() {
 
     server.abort();
     drop(server.await);
-    let (_, _server) = serve(address).await;
+    let (_, _server) = serve(at.listen());
     let calls: Vec<_> = (0..10)
         .map(|n| {
             let call = client.call_tool("echo", json!({ "message": n.to_string() }));
@@ -56,6 +56,13 @@ async fn a_restarted_server_gets_one_new_session_and_every_call_its_answer() {
     }
     client.call_tool("echo", json!({ "message": "after" })).await.unwrap();
     let renewed = |event: &&ClientEvent| matches!(event, ClientEvent::SessionRenewed);
+    // Whichever thread is at it tells it, perhaps a little after the call.
+    within(async {
+        while !events.lock().unwrap().iter().any(|event| renewed(&event)) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
     assert_eq!(events.lock().unwrap().iter().filter(renewed).count(), 1);
     client.close().await;
 }
@@ -63,7 +70,7 @@ async fn a_restarted_server_gets_one_new_session_and_every_call_its_answer() {
 /// protocol:H-24, seed:B24
 #[tokio::test(flavor = "multi_thread")]
 async fn dropping_a_call_leaves_the_connection_usable() {
-    let (address, _server) = serve(any_port()).await;
+    let (address, _server) = serve(any_port().await);
     let client = connect(address).await;
     let call = client.call_tool("count", json!({ "to": 100, "delay_ms": 50 }));
     let dropped = tokio::time::timeout(Duration::from_millis(200), call.into_future()).await;
@@ -76,7 +83,7 @@ async fn dropping_a_call_leaves_the_connection_usable() {
 /// seed:S-99b, protocol:L-12
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_ends_calls_and_is_shared() {
-    let (address, _server) = serve(any_port()).await;
+    let (address, _server) = serve(any_port().await);
     let client = connect(address).await;
     let call = tokio::spawn(client.call_tool("count", json!({ "to": 100, "delay_ms": 50 })).into_future());
     tokio::task::yield_now().await;
@@ -92,7 +99,7 @@ async fn closing_ends_calls_and_is_shared() {
 fn a_call_may_be_dropped_outside_of_the_runtime() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (client, call) = runtime.block_on(async {
-        let (address, _) = serve(any_port()).await;
+        let (address, _) = serve(any_port().await);
         let client = connect(address).await;
         let mut call =
             Box::pin(client.call_tool("count", json!({ "to": 100, "delay_ms": 50 })).into_future());
@@ -110,17 +117,15 @@ fn a_call_may_be_dropped_outside_of_the_runtime() {
 /// protocol:L-13: a server that cannot be reached at all.
 #[tokio::test]
 async fn nobody_listens_there() {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let outcome = builder().connect(HttpServer::new(&format!("http://{address}/mcp")).unwrap()).await;
+    let nobody = Address::keep();
+    let outcome = builder().connect(HttpServer::new(&nobody.url()).unwrap()).await;
     assert_eq!(summary(outcome), ("transport", false));
 }
 
 /// auth:G-05: what the transport takes for the answer and the core does not ends the call all the same, at once.
 #[tokio::test]
 async fn an_exchange_that_ends_without_an_answer_ends_its_call() {
-    let listener = TcpListener::bind(any_port()).await.unwrap();
+    let listener = any_port().await;
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {

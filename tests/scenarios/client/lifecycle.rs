@@ -8,6 +8,8 @@ use mcp_client::{ErrorKind, StdioServer};
 use serde_json::json;
 
 use super::peer::{builder, connected, diagnostics, pipe, recorded, summary};
+use crate::http::script::within;
+use crate::stdio::support::sh;
 
 /// protocol:L-02, protocol:L-03
 #[tokio::test(start_paused = true)]
@@ -112,10 +114,7 @@ async fn ping_reaches_the_server_and_comes_back() {
 /// protocol:T-14, field: the program ends at once; the error has its exit status and last words.
 #[tokio::test]
 async fn a_program_that_ends_at_once_fails_the_connect_with_its_last_words() {
-    let begun = std::time::Instant::now();
-    let server = StdioServer::new("sh").args(["-c", "echo no such database >&2; exit 3"]);
-    let error = builder().connect(server).await.unwrap_err();
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let error = within(builder().connect(sh("echo no such database >&2; exit 3"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert_eq!(error.exit().and_then(mcp_client::ProcessExit::code), Some(3));
     let message = error.to_string();

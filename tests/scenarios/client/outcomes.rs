@@ -9,7 +9,7 @@ use mcp_client::{Client, Endpoint, Era, Error, HttpServer, Mode, Verdict, Verdic
 use serde_json::{Value, json};
 
 use super::peer::{builder, pipe};
-use crate::http::script::{Peer, Server};
+use crate::http::script::{PATIENCE, Peer, Server, at_the_deadline, within};
 
 /// What a server is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -225,9 +225,22 @@ async fn each_way_to_choose_meets_each_kind_of_server_over_http() {
     for (mode, kind, over_a_pipe) in OVER_A_PIPE {
         let differs = OVER_HTTP.iter().find(|(other, silent, _)| (other(), *silent) == (mode(), kind));
         let expected = differs.map_or(over_a_pipe, |(_, _, expected)| expected);
-        let time = Duration::from_millis(if differs.is_some() { 300 } else { 20_000 });
         let web = Web::start(kind).await;
-        let outcome = outcome(mode(), time, web.endpoint()).await;
+        let mut connecting = Box::pin(outcome(mode(), PATIENCE / 2, web.endpoint()));
+        if differs.is_some() {
+            // Once the server has heard it, only the deadline can end it.
+            let heard = async {
+                while web.heard.0.lock().unwrap().is_empty() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::select! {
+                outcome = &mut connecting => panic!("{outcome}, {:?}, {kind:?}", mode()),
+                () = within(heard) => {}
+            }
+        }
+        let outcome =
+            if differs.is_some() { at_the_deadline(connecting).await } else { within(connecting).await };
         assert_eq!(format!("{}: {outcome}", web.heard.take()), expected, "{:?}, {kind:?}", mode());
     }
 }

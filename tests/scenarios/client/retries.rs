@@ -10,7 +10,8 @@ use mcp_client::{Client, HttpServer, Mode, RetryConfig};
 use serde_json::{Value, json};
 
 use super::peer::{builder, diagnostics, recorded, summary};
-use crate::http::script::{Peer, Request, Server};
+use crate::http::resume::request_on_any;
+use crate::http::script::{Address, Peer, Request, Server, at_the_deadline, rounds};
 
 async fn connected(builder: mcp_client::ClientBuilder) -> (Client, Server, Peer) {
     let server = Server::start().await;
@@ -72,9 +73,8 @@ async fn a_tool_call_whose_connection_breaks_is_not_repeated() {
 /// One of which no byte could be sent is the same call still.
 #[tokio::test]
 async fn a_tool_call_that_reached_nobody_is_sent_when_the_server_is_back() {
-    // An address of its own: the port must be free for the second server.
-    let server = Server::bind("127.0.78.1:0").await;
-    let (address, url) = (server.address(), server.url());
+    let address = Address::keep();
+    let (server, url) = (address.serve(), address.url());
     let connecting =
         tokio::spawn(async move { builder().mode(Mode::Auto).connect(HttpServer::new(&url).unwrap()).await });
     let (mut peer, probe) = server.request().await;
@@ -83,14 +83,14 @@ async fn a_tool_call_that_reached_nobody_is_sent_when_the_server_is_back() {
     let client = connecting.await.unwrap().unwrap();
     drop((peer, server));
     // The client has seen its pooled connection end.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    rounds().await;
     let mut events = client.events();
     let calling = tokio::spawn(client.call_tool("pay", json!({})).into_future());
     while !matches!(
         events.next().await.unwrap(),
         mcp_client::ClientEvent::Diagnostic(diagnostic) if diagnostic.kind.as_str() == "call_retried"
     ) {}
-    let server = Server::bind(&address.to_string()).await;
+    let server = address.serve();
     let (mut peer, request) = server.request().await;
     answer(&mut peer, &request, json!({ "content": [], "resultType": "complete" })).await;
     calling.await.unwrap().unwrap();
@@ -157,12 +157,16 @@ async fn a_call_that_times_out_before_it_left_has_a_known_outcome() {
     answer(&mut peer, &probe, discovered).await;
     let client = connecting.await.unwrap().unwrap();
 
-    let pay = || client.call_tool("pay", json!({})).timeout(Duration::from_millis(50)).into_future();
+    let pay = || client.call_tool("pay", json!({})).timeout(Duration::from_secs(20)).into_future();
     stalls.store(true, Ordering::SeqCst);
-    assert_eq!(summary(pay().await), ("timeout", false), "nothing was written");
+    assert_eq!(summary(at_the_deadline(pay()).await), ("timeout", false), "nothing was written");
     stalls.store(false, Ordering::SeqCst);
-    let (outcome, _) = tokio::join!(pay(), peer.request());
-    assert_eq!(summary(outcome), ("timeout", true), "the server has it");
+    let mut paying = pay();
+    let _peer = tokio::select! {
+        outcome = &mut paying => panic!("{outcome:?}"),
+        (_, peer) = request_on_any(&server, peer) => peer,
+    };
+    assert_eq!(summary(at_the_deadline(paying).await), ("timeout", true), "the server has it");
 }
 
 /// seed:B26: connecting outlasts a connection that breaks and a server that is not there yet; a refusal is final at once.

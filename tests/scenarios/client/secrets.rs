@@ -20,7 +20,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::peer::builder;
-use crate::http::script::{Peer, Request, Server};
+use crate::http::script::{Address, Peer, Request, Server};
+use crate::stdio::support::sh;
 
 /// Begins every secret.
 const MARK: &str = "CANARY";
@@ -301,9 +302,8 @@ async fn nothing_secret_is_shown_over_http() {
 async fn nothing_secret_is_shown_of_a_connect_that_fails() {
     let (log, _guard) = Log::begin();
     let mut shown = Shown::default();
-    let server = Server::start().await;
-    let url = format!("{}?key=CANARY-query", server.url());
-    drop(server);
+    let nobody = Address::keep();
+    let url = format!("{}?key=CANARY-query", nobody.url());
     let server = HttpServer::new(&url).unwrap().token(|| async { Ok("CANARY-token".to_owned()) });
     shown.debug(&server);
     shown.failure(builder().mode(Mode::Auto).connect(server).await, "transport");
@@ -326,7 +326,7 @@ echo '{"jsonrpc":"2.0","id":2,"result":{"content":[]}}'
 read d; echo broken; exit 3"#;
     let (log, _guard) = Log::begin();
     let mut shown = Shown::default();
-    let program = |script: &str| StdioServer::new("sh").args(["-c", script]).env("API_KEY", "CANARY-env");
+    let program = |script: &str| sh(script).env("API_KEY", "CANARY-env");
     shown.debug(&program(SERVER));
     let events = Arc::default();
     let client = giving(&events).mode(Mode::Legacy).connect(program(SERVER)).await.unwrap();

@@ -390,6 +390,9 @@ async fn what_comes_on_two_streams_counts_once() {
             ("POST", Some("tools/call")) => {
                 peer.stream("").await;
                 let say = async |peer: &mut Peer, text: &str| {
+                    while standing.receiver_count() == 0 {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
                     if standing_first {
                         standing.send(text.to_owned()).unwrap();
                         tokio::time::sleep(Duration::from_millis(50)).await;

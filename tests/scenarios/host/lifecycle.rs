@@ -323,5 +323,5 @@ fn a_connector_may_own_something_of_its_host() {
         });
         let _ = done.send(());
     });
-    assert!(is_done.recv_timeout(SECOND * 20).is_ok(), "it never ended, or panicked");
+    assert!(is_done.recv_timeout(SECOND * 60).is_ok(), "it never ended, or panicked");
 }

@@ -137,7 +137,7 @@ type Orders = Arc<Mutex<Option<mpsc::UnboundedSender<Order>>>>;
 async fn eventually(what: &str, holds: impl Fn() -> bool) {
     let begun = tokio::time::Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

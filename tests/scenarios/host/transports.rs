@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use super::support::{failed, state};
 use crate::client::peer::builder;
-use crate::http::script::{Server, within};
+use crate::http::script::{Server, at_the_deadline, within};
 
 /// A server for the shell: plays the handshake, then does what the script says.
 #[cfg(unix)]
@@ -50,7 +50,7 @@ async fn servers_of_a_configuration_are_started_one_by_one() {
     assert!(host.server("off").is_none());
     let begun = Instant::now();
     while state(&host, "ends") != ("failed", Some("closed")) {
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(begun.elapsed() < Duration::from_secs(60));
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let error = host.server("ends").unwrap().last_error.unwrap();
@@ -93,13 +93,21 @@ async fn a_disconnect_is_bounded() {
         }
     });
     let mut limits = HostLimits::default();
-    limits.close_timeout = Duration::from_millis(300);
+    limits.close_timeout = Duration::from_secs(4);
     let host = Host::builder(builder().mode(Mode::Legacy)).limits(limits).build();
     within(host.connect("web", HttpServer::new(&url).unwrap())).await.unwrap();
-    let begun = Instant::now();
     // seed:B21: two who disconnect at the same time share one closing, and one DELETE.
-    let (a, b) = within(async { tokio::join!(host.disconnect("web"), host.disconnect("web")) }).await;
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    let mut both = Box::pin(async { tokio::join!(host.disconnect("web"), host.disconnect("web")) });
+    let arrived = async {
+        while deletes.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        outcome = &mut both => panic!("{outcome:?}"),
+        () = within(arrived) => {}
+    }
+    let (a, b) = at_the_deadline(both).await;
     assert_eq!((failed(a), failed(b)), ("timeout", "timeout"));
     assert_eq!(state(&host, "web"), ("disconnected", Some("timeout")));
     assert_eq!(deletes.load(Ordering::SeqCst), 1);

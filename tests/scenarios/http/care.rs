@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{AddressClass, AddressPolicy, HttpServer};
 
-use super::script::{Server, within};
+use super::script::{Address, PATIENCE, Server, at_the_deadline, rounds, within};
 use super::support::*;
 
 /// field:FR-060
@@ -14,6 +14,8 @@ async fn localhost_is_found_on_either_family() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let server = Server::bind(address).await;
         let port = server.address().port();
+        // Lest it be another test that listens on this port of the other family.
+        let _kept = Address::keep_port(port);
         for host in ["localhost".to_owned(), server.address().ip().to_string()] {
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let connection = HttpServer::new(&format!("http://{host}:{port}/mcp")).unwrap().connect();
@@ -68,7 +70,7 @@ async fn only_what_was_never_written_is_sent_again() {
         peer.close().await;
     });
     outcome.1.unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    rounds().await;
     let client = async {
         exchange(&connection, call()).await.1.unwrap();
         let error = within(exchange(&connection, call())).await.1.unwrap_err();
@@ -91,8 +93,10 @@ async fn only_what_was_never_written_is_sent_again() {
 async fn a_failing_call_does_not_touch_another() {
     let server = Server::start().await;
     let connection = connect(&server);
+    let (is_there, mut there) = tokio::sync::oneshot::channel();
     let script = async {
         let (mut good, _) = server.request().await;
+        is_there.send(()).unwrap();
         let (bad, _) = server.request().await;
         bad.reset();
         let (mut worse, _) = server.request().await;
@@ -102,8 +106,7 @@ async fn a_failing_call_does_not_touch_another() {
     let client = async {
         let good = exchange(&connection, call());
         let others = async {
-            // After the good one was accepted.
-            tokio::task::yield_now().await;
+            (&mut there).await.unwrap();
             let first = exchange(&connection, call()).await.1.unwrap_err();
             assert_eq!(first.kind(), ErrorKind::ConnectionLost);
             let second = exchange(&connection, call()).await.1.unwrap_err();
@@ -136,20 +139,18 @@ async fn addresses_outside_the_policy_are_not_connected_to() {
 
 #[tokio::test]
 async fn nobody_listening_is_a_connect_error() {
-    let server = Server::start().await;
-    let connection = connect(&server);
-    let address = server.address();
-    drop(server);
+    let nobody = Address::keep();
+    let connection = HttpServer::new(&nobody.url()).unwrap().connect();
     let error = exchange(&connection, call()).await.1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect);
     assert!(!error.outcome_unknown());
-    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    assert!(error.to_string().contains(&nobody.address().to_string()), "{error}");
 }
 
 /// auth:SEC-18: each wait of its own has a deadline
 #[tokio::test]
 async fn silent_servers_are_left_at_the_deadline() {
-    let short = Duration::from_millis(60);
+    let short = PATIENCE / 4;
     let server = Server::start().await;
     let connection = connect_with(
         &server,
@@ -160,21 +161,23 @@ async fn silent_servers_are_left_at_the_deadline() {
         },
     );
     for step in 0..3 {
-        let started = Instant::now();
-        let client = async {
+        let started = tokio::time::Instant::now();
+        let mut client = Box::pin(async {
             match step {
                 0 => exchange(&connection, notification()).await.1.unwrap_err(),
                 1 => exchange(&connection, call()).await.1.unwrap_err(),
                 _ => connection.open_stream(head()).await.unwrap_err(),
             }
-        };
-        let (error, ()) = tokio::join!(client, async {
-            let (mut peer, _) = server.request().await;
-            peer.closed().await;
         });
+        let mut peer = tokio::select! {
+            (peer, _) = server.request() => peer,
+            error = &mut client => panic!("{error}"),
+        };
+        let error = at_the_deadline(client).await;
+        assert!(started.elapsed() >= short);
+        peer.closed().await;
         assert_eq!(error.kind(), ErrorKind::Timeout);
         assert!(error.outcome_unknown());
-        assert!(started.elapsed() >= short);
     }
 }
 
@@ -186,20 +189,23 @@ async fn silence_is_left_to_the_caller() {
         &server,
         |_| {},
         |timeouts| {
-            timeouts.head = Duration::from_millis(20);
-            timeouts.message = Duration::from_millis(20);
-            timeouts.stream_idle = Some(Duration::from_millis(150));
+            timeouts.head = PATIENCE / 100;
+            timeouts.message = PATIENCE / 100;
+            timeouts.stream_idle = Some(PATIENCE / 4);
         },
     );
     let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
         let (mut peer, _) = server.request().await;
-        // Longer than any deadline but the caller's own.
-        tokio::time::sleep(Duration::from_millis(60)).await;
-        peer.stream("").await;
-        for _ in 0..10 {
-            peer.chunk(": ka\n\n").await;
-            tokio::time::sleep(Duration::from_millis(40)).await;
-        }
+        at_the_deadline(async {
+            // Longer than any deadline but the caller's own.
+            tokio::time::sleep(PATIENCE / 10).await;
+            peer.stream("").await;
+            for _ in 0..5 {
+                peer.chunk(": ka\n\n").await;
+                tokio::time::sleep(PATIENCE / 10).await;
+            }
+        })
+        .await;
         peer.chunk(&event(RESULT)).await;
     });
     outcome.1.unwrap();
@@ -208,7 +214,8 @@ async fn silence_is_left_to_the_caller() {
     let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
         let (mut peer, _) = server.request().await;
         peer.stream("").await;
-        peer.closed().await;
+        rounds().await;
+        at_the_deadline(peer.closed()).await;
     });
     assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::ConnectionLost);
 }
@@ -286,13 +293,14 @@ async fn idle_connections_are_bounded() {
         peers
     };
     let ((), peers) = tokio::join!(client, script);
-    let mut closed = 0;
+    let mut closing = tokio::task::JoinSet::new();
     for mut peer in peers {
-        if tokio::time::timeout(Duration::from_millis(100), peer.closed()).await.is_ok() {
-            closed += 1;
-        }
+        closing.spawn(async move { peer.closed().await });
     }
-    assert_eq!(closed, 3);
+    for _ in 0..3 {
+        closing.join_next().await.unwrap().unwrap();
+    }
+    assert!(tokio::time::timeout(Duration::from_millis(50), closing.join_next()).await.is_err(), "two stay");
     // The last handle takes the others along.
     drop(connection);
 }

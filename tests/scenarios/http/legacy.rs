@@ -3,7 +3,7 @@
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpConnection, HttpServer};
 
-use super::script::{Request, Server};
+use super::script::{PATIENCE, Request, Server, at_the_deadline};
 use super::support::*;
 
 /// Opens the session `s-1` on a connection whose server answers on one socket.
@@ -221,12 +221,11 @@ async fn ending_a_session_is_bounded_and_forgiving() {
 
     // A silent server holds nobody.
     let server = Server::start().await;
-    let connection =
-        connect_with(&server, |_| {}, |timeouts| timeouts.close = std::time::Duration::from_millis(50));
+    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.close = PATIENCE / 4);
     let mut peer = with_session(&server, &connection).await;
     let (result, ()) = tokio::join!(connection.delete_session(head()), async {
         peer.request().await;
-        peer.closed().await;
+        at_the_deadline(peer.closed()).await;
     });
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Timeout);
     assert!(!connection.has_session());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use mcp_transport::ErrorKind;
 use mcp_transport::http::EventStream;
 
-use super::script::{Server, within};
+use super::script::{Address, Server, within};
 use super::support::*;
 
 async fn open(
@@ -91,8 +91,8 @@ async fn a_closed_stream_is_opened_again_with_its_cursor() {
     peer.chunk(&format!("id: 7\nretry: 200\n{}", event(PROGRESS))).await;
     assert_eq!(next_event(&mut stream).await, "notification notifications/progress");
     let script = async {
-        peer.end().await;
         let ended = Instant::now();
+        peer.end().await;
         let get = peer.request().await;
         let waited = ended.elapsed();
         // That it is no longer is shown in virtual time, where a busy machine does not count.
@@ -161,15 +161,15 @@ async fn a_refused_reopening_ends_the_stream() {
 /// field:FR-096: a server that is down for a moment is found again
 #[tokio::test]
 async fn the_stream_survives_a_restart_of_the_server() {
-    let server = Server::start().await;
-    let address = server.address().to_string();
+    let address = Address::keep();
+    let server = address.serve();
     let connection = connect(&server);
     let (mut stream, peer) = open(&server, &connection).await;
     let script = async {
         peer.reset();
         drop(server);
         tokio::time::sleep(Duration::from_millis(30)).await;
-        let server = Server::bind(&address).await;
+        let server = address.serve();
         let (mut peer, _) = server.request().await;
         peer.stream("").await;
         peer.chunk(&event(PROGRESS)).await;

@@ -9,7 +9,7 @@ mod many;
 mod posts;
 mod proxy;
 mod redirects;
-mod resume;
+pub(crate) mod resume;
 pub(crate) mod script;
 mod sse_channel;
 mod support;

@@ -1,5 +1,7 @@
 //! A POST and its answer, in all the forms that servers give it.
 
+use std::time::Duration;
+
 use mcp_transport::ErrorKind;
 
 use super::script::{Server, within};
@@ -122,7 +124,7 @@ async fn a_question_on_the_stream_is_answered_while_it_is_open() {
 #[tokio::test]
 async fn a_stream_left_open_after_the_answer_does_not_hold_the_call() {
     let server = Server::start().await;
-    let connection = connect(&server);
+    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.linger = Duration::from_millis(30));
     let (outcome, mut peer) = tokio::join!(exchange(&connection, call()), async {
         let (mut peer, _) = server.request().await;
         peer.stream("").await;
@@ -244,7 +246,7 @@ async fn refusals_without_an_error_object_tell_status_and_text() {
     let (_, result) = raw("HTTP/1.1 413 Content Too Large\r\nretry-after: 9\r\ncontent-type: image/png\r\ncontent-length: 3\r\n\r\nPNG").await;
     let error = result.unwrap_err();
     assert_eq!(error.to_string(), "the server answered 413 Payload Too Large");
-    assert_eq!(error.retry_after(), Some(std::time::Duration::from_secs(9)));
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
     assert!(!error.outcome_unknown());
 }
 

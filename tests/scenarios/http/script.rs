@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Longer than anything here takes; a test that hangs fails instead.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything here takes on however busy a machine; a test that hangs fails instead.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A listener on loopback.
 pub(crate) struct Server {
@@ -23,7 +23,10 @@ impl Server {
     }
 
     pub(crate) async fn bind(address: &str) -> Self {
-        let listener = TcpListener::bind(address).await.unwrap();
+        Self::over(TcpListener::bind(address).await.unwrap())
+    }
+
+    pub(crate) fn over(listener: TcpListener) -> Self {
         Self { listener, accepted: Arc::default() }
     }
 
@@ -56,6 +59,67 @@ impl Server {
         let request = peer.request().await;
         (peer, request)
     }
+}
+
+/// An address on loopback that stays ours while nobody listens there: connecting to it is refused, and no other test, nor an
+/// outgoing connection, is given its port meanwhile.
+pub(crate) struct Address {
+    at: SocketAddr,
+    _kept: TcpSocket,
+}
+
+impl Address {
+    pub(crate) fn keep() -> Self {
+        Self::keep_port(0).expect("some port is free")
+    }
+
+    /// The same with this port, unless somebody has it.
+    pub(crate) fn keep_port(port: u16) -> Option<Self> {
+        let kept = Self::bound(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        Some(Self { at: kept.local_addr().ok()?, _kept: kept })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.at
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.at)
+    }
+
+    /// Listens there until the listener is dropped; then again whoever wants to.
+    pub(crate) fn listen(&self) -> TcpListener {
+        Self::bound(self.at).and_then(|socket| socket.listen(1024).ok()).expect("the address is ours")
+    }
+
+    pub(crate) fn serve(&self) -> Server {
+        Server::over(self.listen())
+    }
+
+    fn bound(at: SocketAddr) -> Option<TcpSocket> {
+        let socket = TcpSocket::new_v4().ok()?;
+        // Two sockets may have one address so long as neither listens yet.
+        socket.set_reuseaddr(true).ok()?;
+        socket.bind(at).ok()?;
+        Some(socket)
+    }
+}
+
+/// Lets everything in this runtime see what its sockets have to tell: many rounds through the event loop, and not one long sleep
+/// that a stalled machine turns into a single round.
+pub(crate) async fn rounds() {
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Awaits what ends by a deadline, in virtual time: everything that should come before the deadline must have happened.
+/// For a runtime of one thread.
+pub(crate) async fn at_the_deadline<F: Future>(future: F) -> F::Output {
+    tokio::time::pause();
+    let output = future.await;
+    tokio::time::resume();
+    output
 }
 
 /// One accepted connection.

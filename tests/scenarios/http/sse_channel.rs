@@ -1,12 +1,10 @@
 //! The transport of 2024-11-05: one stream down, one URL up.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use mcp_transport::ErrorKind;
 use mcp_transport::http::{HttpServer, SseReceiver, SseSender};
 
-use super::script::{Peer, Server, within};
+use super::script::{PATIENCE, Peer, Server, at_the_deadline, within};
 use super::support::*;
 
 async fn open(
@@ -98,11 +96,11 @@ async fn other_streams_are_not_this_transport() {
 #[tokio::test]
 async fn a_silent_stream_is_left_at_the_deadline() {
     let server = Server::start().await;
-    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.head = Duration::from_millis(60));
+    let connection = connect_with(&server, |_| {}, |timeouts| timeouts.head = PATIENCE / 4);
     let (opened, ()) = tokio::join!(connection.open_sse_channel(), async {
         let (mut peer, _) = server.request().await;
         peer.stream("").await;
-        peer.closed().await;
+        at_the_deadline(peer.closed()).await;
     });
     assert_eq!(opened.unwrap_err().kind(), ErrorKind::Timeout);
 }

@@ -9,7 +9,7 @@ use mcp_transport::http::{
 };
 use mcp_transport::{Error, Received};
 
-use super::script::{Server, within};
+use super::script::{PATIENCE, Server, within};
 
 pub(crate) const VERSION: &str = "2025-11-25";
 
@@ -30,6 +30,9 @@ pub(crate) fn connect_with(
     let mut all_timeouts = HttpTimeouts::default();
     // Short, since nothing here is far away.
     all_timeouts.reconnect_initial = Duration::from_millis(20);
+    // Whether a connection is used again must not depend on how busy the machine is.
+    all_timeouts.pool_idle = PATIENCE;
+    all_timeouts.linger = PATIENCE;
     timeouts(&mut all_timeouts);
     HttpServer::new(&server.url()).unwrap().limits(all_limits).timeouts(all_timeouts).connect()
 }

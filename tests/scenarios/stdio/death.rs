@@ -1,10 +1,12 @@
 //! Servers that die, close a pipe or leave others behind.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcp_transport::{ErrorKind, stdio::CloseStage};
 
-use super::support::{Session, gone, peer, quick, sh, signal, state_becomes, state_of, within};
+use super::support::{
+    SOON, Session, deaf, gone, patient, peer, sh, signal, state_becomes, state_of, stubborn, within,
+};
 
 #[tokio::test]
 async fn an_exit_with_calls_pending_fails_them_with_code_and_tail() {
@@ -14,9 +16,7 @@ async fn an_exit_with_calls_pending_fails_them_with_code_and_tail() {
     let pending = session.send("mute").await.unwrap();
     session.send("stderr/100").await.unwrap();
     session.send("exit/9").await.unwrap();
-    let begin = Instant::now();
     let error = within(session.answer(&pending)).await.unwrap_err();
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
     assert_eq!(error.exit().and_then(|exit| exit.code()), Some(9));
     assert!(error.stderr_tail().unwrap().contains("a line of log output"));
     assert!(session.send("late").await.unwrap_err().exit().is_some());
@@ -38,9 +38,7 @@ async fn fr_024_the_death_of_an_idle_server_is_told_without_a_call() {
     let mut session = Session::start(&peer());
     let pid = session.pid("pid").await;
     signal("-KILL", pid);
-    let begin = Instant::now();
     let error = session.end().await;
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
     assert_eq!(error.exit().and_then(|exit| exit.signal()), Some(9));
     assert!(!error.outcome_unknown());
 }
@@ -48,7 +46,7 @@ async fn fr_024_the_death_of_an_idle_server_is_told_without_a_call() {
 #[tokio::test]
 async fn fr_024_a_stopped_server_is_silent_and_can_be_closed() {
     // field:FR-024
-    let mut session = Session::start(&peer().close_waits(quick()));
+    let mut session = Session::start(&peer().close_waits(stubborn()));
     let pid = session.pid("pid").await;
     signal("-STOP", pid);
     state_becomes(pid, 'T').await;
@@ -64,7 +62,7 @@ async fn fr_024_a_stopped_server_is_silent_and_can_be_closed() {
 async fn a_server_that_closes_its_input_is_over_and_harms_nobody() {
     // seed:B30; seed section 3.21, 1 to 3
     let mut session =
-        Session::start(&sh("exec 0<&-; echo closed >&2; exec sleep 100000").close_waits(quick()));
+        Session::start(&sh("exec 0<&-; echo closed >&2; exec sleep 100000").close_waits(deaf()));
     let error = loop {
         // The pipe breaks when the shell comes to it.
         if let Err(error) = session.send("ping").await {
@@ -80,7 +78,7 @@ async fn a_server_that_closes_its_input_is_over_and_harms_nobody() {
 #[tokio::test]
 async fn a_server_that_closes_its_output_is_over_though_it_lives_on() {
     // protocol:T-14
-    let mut session = Session::start(&sh("echo $$ >&2; exec 1>&-; exec sleep 100000").close_waits(quick()));
+    let mut session = Session::start(&sh("echo $$ >&2; exec 1>&-; exec sleep 100000").close_waits(deaf()));
     let error = session.end().await;
     assert_eq!(error.kind(), ErrorKind::Closed);
     assert!(error.to_string().contains("closed its output"), "{error}");
@@ -96,9 +94,7 @@ async fn e29_what_a_dead_server_left_in_its_group_is_killed() {
     let pid = session.pid("pid").await;
     let child = session.pid("child").await;
     session.send("exit/1").await.unwrap();
-    let begin = Instant::now();
     let error = session.end().await;
-    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
     assert_eq!(error.exit().and_then(|exit| exit.code()), Some(1));
     gone(pid).await;
     gone(child).await;
@@ -106,13 +102,13 @@ async fn e29_what_a_dead_server_left_in_its_group_is_killed() {
 
 #[tokio::test]
 async fn a_process_that_left_the_group_does_not_hold_up_the_end() {
-    let mut session = Session::start(&peer());
+    let mut waits = patient();
+    waits.drain = SOON;
+    let mut session = Session::start(&peer().close_waits(waits));
     let runaway = session.pid("runaway").await;
     session.send("exit/1").await.unwrap();
     // It holds all three pipes, and is beyond reach.
-    let begin = Instant::now();
     let error = session.end().await;
-    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     assert_eq!(error.exit().and_then(|exit| exit.code()), Some(1));
     assert!(state_of(runaway).is_some());
     signal("-KILL", runaway);
@@ -120,20 +116,22 @@ async fn a_process_that_left_the_group_does_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn whether_a_message_arrived_is_told_truly() {
-    let session = Session::start(&peer().close_waits(quick()));
+    let mut session = Session::start(&peer());
     let message = || bytes::Bytes::from(vec![b'x'; 1024 * 1024]);
     // A stopped process reads nothing: the pipe takes a part of the first message and nothing of the second.
-    let mut session = session;
     let pid = session.pid("pid").await;
     signal("-STOP", pid);
     state_becomes(pid, 'T').await;
     let mut first = Box::pin(session.sender.send(message()));
     let mut second = Box::pin(session.sender.send(message()));
     assert!(!first.has_left(), "it is not even queued");
-    let waited =
-        tokio::time::timeout(Duration::from_millis(50), async { tokio::join!(&mut first, &mut second) });
-    assert!(waited.await.is_err());
-    assert!(first.has_left());
+    within(async {
+        while !first.has_left() {
+            let both = async { tokio::join!(&mut first, &mut second) };
+            assert!(tokio::time::timeout(Duration::from_millis(5), both).await.is_err());
+        }
+    })
+    .await;
     assert!(!second.has_left());
     signal("-KILL", pid);
     let (first, second) = within(async { tokio::join!(first, second) }).await;

@@ -15,7 +15,7 @@ use mcp_transport::{
 use tokio::sync::oneshot;
 
 use super::support::{
-    Session, children, figure, gone, is_own_process, open_files, peer, quick, request, sh, signal,
+    SOON, Session, children, deaf, figure, gone, is_own_process, open_files, peer, request, sh, signal,
     state_becomes, within,
 };
 
@@ -79,7 +79,7 @@ fn a_hundred_starts_and_ends_leave_no_process_and_no_file() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         async fn cycle(round: usize) -> [u32; 2] {
-            let mut session = Session::start(&peer().close_waits(quick()));
+            let mut session = Session::start(&peer());
             let pids = [session.pid("pid").await, session.pid("child").await];
             match round % 4 {
                 0 => drop(within(session.sender.close()).await),
@@ -159,7 +159,9 @@ async fn a_full_pipe_holds_up_its_senders_only_until_their_deadlines() {
 
 #[tokio::test]
 async fn a_server_that_never_reads_does_not_block_the_rest_of_the_program() {
-    let session = Session::start(&sh("exec sleep 100000").close_waits(quick()));
+    let mut waits = deaf();
+    waits.flush = SOON;
+    let session = Session::start(&sh("exec sleep 100000").close_waits(waits));
     let big = Bytes::from(vec![b'x'; 3_000_000]);
     let senders: Vec<_> = (0..8)
         .map(|_| {

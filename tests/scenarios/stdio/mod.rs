@@ -7,4 +7,4 @@ mod load;
 mod shutdown;
 mod spawning;
 mod streams;
-mod support;
+pub(crate) mod support;

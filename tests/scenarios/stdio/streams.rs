@@ -11,12 +11,12 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, BufWriter, DuplexStream,
 };
 
-use super::support::{Session, within};
+use super::support::{Session, patient, within};
 
 fn pair(limits: LineLimits) -> (Session, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(ours);
-    let (sender, receiver) = LineConnection::from_io(reader, writer, limits).unwrap().split();
+    let (sender, receiver) = LineConnection::from_io_with(reader, writer, limits, patient()).unwrap().split();
     (Session::over(sender, receiver), theirs)
 }
 
@@ -148,7 +148,7 @@ async fn closing_writes_what_is_queued_then_ends_the_stream() {
     let (ours, theirs) = tokio::io::duplex(16);
     let (reader, writer) = tokio::io::split(ours);
     let (sender, mut receiver) =
-        LineConnection::from_io(reader, writer, LineLimits::default()).unwrap().split();
+        LineConnection::from_io_with(reader, writer, LineLimits::default(), patient()).unwrap().split();
     // Queued, then dropped half way: it must arrive whole all the same.
     let message = "a message longer than the pipe";
     let dropped = tokio::time::timeout(Duration::from_millis(5), sender.send(message.into())).await;
@@ -207,7 +207,7 @@ async fn a_unix_socket_and_tcp_carry_it_too() {
         writer: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
     ) {
         let (sender, receiver) =
-            LineConnection::from_io(reader, writer, LineLimits::default()).unwrap().split();
+            LineConnection::from_io_with(reader, writer, LineLimits::default(), patient()).unwrap().split();
         let mut session = Session::over(sender, receiver);
         assert_eq!(session.ask("ping").await, 1);
         let sender = session.sender.clone();

@@ -11,21 +11,47 @@ use mcp_transport::{
 use serde_json::Value;
 
 /// Long enough for a loaded machine, short enough to be noticed: what waits longer hangs.
-pub(super) const HANG: Duration = Duration::from_secs(30);
+pub(super) const HANG: Duration = Duration::from_secs(60);
+
+/// A wait that has to end by its time.
+pub(super) const SOON: Duration = Duration::from_millis(150);
 
 pub(super) fn peer() -> StdioServer {
-    StdioServer::new(env!("CARGO_BIN_EXE_stdio-peer"))
+    StdioServer::new(env!("CARGO_BIN_EXE_stdio-peer")).close_waits(patient())
 }
 
-pub(super) fn sh(script: &str) -> StdioServer {
-    StdioServer::new("sh").args(["-c", script])
+pub(crate) fn sh(script: &str) -> StdioServer {
+    StdioServer::new("sh").args(["-c", script]).close_waits(patient())
 }
 
-/// Short waits for tests that go through all of them.
-pub(super) fn quick() -> CloseWaits {
+/// No wait ends before [`HANG`] does: what a test sees then happened by itself, however slowly the machine runs, and whatever
+/// would sit through a wait hangs. The waits themselves are tested in virtual time, beside the ladder.
+pub(crate) fn patient() -> CloseWaits {
     let mut waits = CloseWaits::default();
-    waits.exit = Duration::from_millis(150);
-    waits.terminate = Duration::from_millis(150);
+    for wait in [
+        &mut waits.flush,
+        &mut waits.exit,
+        &mut waits.terminate,
+        &mut waits.kill,
+        &mut waits.drain,
+        &mut waits.status,
+    ] {
+        *wait = 10 * HANG;
+    }
+    waits
+}
+
+/// For servers that do not heed the end of their input.
+pub(super) fn deaf() -> CloseWaits {
+    let mut waits = patient();
+    waits.exit = SOON;
+    waits
+}
+
+/// For servers that do not heed SIGTERM either.
+pub(super) fn stubborn() -> CloseWaits {
+    let mut waits = deaf();
+    waits.terminate = SOON;
     waits
 }
 
@@ -185,7 +211,7 @@ pub(super) fn peak_memory() -> u64 {
 /// Runs a test in a process of its own, where nothing else opens files, starts children or takes memory.
 ///
 /// `name` is the test's full name; the test must call this first and return when it gives false.
-pub(super) fn is_own_process(name: &str) -> bool {
+pub(crate) fn is_own_process(name: &str) -> bool {
     const MARK: &str = "MCP_TESTS_OWN_PROCESS";
     if std::env::var_os(MARK).is_some_and(|value| value == name) {
         return true;

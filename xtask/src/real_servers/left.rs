@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The variable that marks every process of a visit: children inherit it, also those that leave the process group.
 const NAME: &str = "MCP_REAL_SERVERS_VISIT";
 /// A killed process is listed until its parent, or init, has taken notice.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(20);
 
 /// The mark of one visit.
 #[derive(Debug)]

@@ -3,18 +3,22 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::left::Mark;
 use super::{Peer, Transport, VISIT_LIMIT, serve};
 use crate::support::peers;
-use crate::support::process::{self, End, Output};
+use crate::support::process::{self, Background, End, Output};
 
 /// What a server of ours says when a stream that was cut is continued; see `tests/peers/servers`.
 const CONTINUED: &str = "continued after an event";
 /// The revisions whose streams can be continued, over HTTP.
 const CONTINUES: &[&str] = &["2025-11-25"];
+/// How long it may take from what a server writes to what is known of it here.
+const SAID_LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) fn visit(peer: &Peer, program: &Path, version: &str) -> Result<(), String> {
     let path = peers::folder().join("servers/expected.jsonl");
@@ -33,9 +37,8 @@ pub(super) fn visit(peer: &Peer, program: &Path, version: &str) -> Result<(), St
         End::Exited(status) if status.success() => compare(&finished.stdout, &expected, version),
         other => Err(other.to_string()),
     };
-    let said = server.as_ref().map(|(server, _)| server.so_far());
-    let outcome = outcome.and_then(|()| match said {
-        Some(said) => continued(&said, version),
+    let outcome = outcome.and_then(|()| match &server {
+        Some((server, _)) => continued(&said(server, CONTINUES.contains(&version)), version),
         None => Ok(()),
     });
     drop(server);
@@ -56,6 +59,18 @@ fn compare(seen: &str, expected: &str, version: &str) -> Result<(), String> {
     }
     let (seen, expected) = (seen.lines().count(), expected.lines().count());
     if seen == expected { Ok(()) } else { Err(format!("{seen} steps in place of {expected}")) }
+}
+
+/// What the server has said. Of something that is due it waits a while: what was written may not have been read yet.
+fn said(server: &Background, is_continued: bool) -> String {
+    let deadline = Instant::now() + SAID_LIMIT;
+    loop {
+        let said = server.so_far();
+        if said.contains(CONTINUED) || !is_continued || Instant::now() >= deadline {
+            return said;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A stream was cut and continued exactly where that can be.

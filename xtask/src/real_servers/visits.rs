@@ -158,9 +158,9 @@ pub(super) fn everything() -> Vec<Visit> {
         visit(
             "a call that is too slow, and one after it",
             // Connecting has the same deadline, and starting Node.js takes seconds on a busy machine.
-            &["--timeout", "5"],
+            &["--timeout", "12"],
             &[
-                ("trigger-long-running-operation", json!({"duration": 12, "steps": 24})),
+                ("trigger-long-running-operation", json!({"duration": 30, "steps": 60})),
                 ("echo", json!({"message": "still here"})),
             ],
             |run| {

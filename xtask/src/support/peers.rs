@@ -4,12 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
+use super::interrupt::interrupted;
 use super::process::{self, End, Output};
 use crate::Stop;
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// A download that breaks off is tried again, after pauses that grow from this one.
+const INSTALL_TRIES: u32 = 3;
+const INSTALL_PAUSE: Duration = Duration::from_secs(10);
 /// The conformance suite does not start on an older one.
 const NODE_MAJOR: u32 = 22;
 
@@ -123,9 +128,12 @@ fn npm_install(folder: &Path, name: &str) -> Result<PathBuf, Absent> {
     let mark = modules.join(".installed-lock.json");
     if !same(&lock, &mark) {
         eprintln!("installing npm packages into {name}/node_modules");
-        let mut command = Command::new("npm");
-        command.args(["ci", "--no-fund", "--no-audit", "--loglevel", "error"]).current_dir(folder);
-        install(command, "npm", "install Node.js, which brings npm: https://nodejs.org")?;
+        let npm = || {
+            let mut command = Command::new("npm");
+            command.args(["ci", "--no-fund", "--no-audit", "--loglevel", "error"]).current_dir(folder);
+            command
+        };
+        download(npm, "npm", "install Node.js, which brings npm: https://nodejs.org")?;
         copy(&lock, &mark)?;
     }
     Ok(modules)
@@ -177,14 +185,28 @@ pub(crate) fn python() -> Result<Python, Absent> {
             let mut pip = Command::new(python.program("python"));
             pip.args(["-m", "pip"]).args(words).args(["--quiet", "--no-input", "-r", "requirements.txt"]);
             pip.current_dir(&folder);
-            install(pip, "pip", help)
+            pip
         };
         // Kept, so that a package runner finds everything without a network.
-        pip(&["download", "--no-deps", "--dest", ".venv/wheels"])?;
-        pip(&["install", "--no-deps", "--no-index", "--find-links", ".venv/wheels"])?;
+        download(|| pip(&["download", "--no-deps", "--dest", ".venv/wheels"]), "pip", help)?;
+        install(pip(&["install", "--no-deps", "--no-index", "--find-links", ".venv/wheels"]), "pip", help)?;
         copy(&requirements, &mark)?;
     }
     Ok(python)
+}
+
+/// Installs from a network, which may fail for a moment.
+fn download(command: impl Fn() -> Command, tool: &str, help: &str) -> Result<(), Absent> {
+    for attempt in 1..INSTALL_TRIES {
+        match install(command(), tool, help) {
+            Err(Absent::Failed(why)) if !interrupted() => {
+                eprintln!("{why}\nattempt {attempt} of {INSTALL_TRIES}; once more");
+                thread::sleep(INSTALL_PAUSE * attempt);
+            }
+            outcome => return outcome,
+        }
+    }
+    install(command(), tool, help)
 }
 
 fn install(command: Command, tool: &str, help: &str) -> Result<(), Absent> {

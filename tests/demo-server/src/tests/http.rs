@@ -66,7 +66,7 @@ impl Peer {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
-        tokio::time::timeout(Duration::from_secs(20), sender.send_request(request)).await.unwrap().unwrap()
+        tokio::time::timeout(Duration::from_secs(60), sender.send_request(request)).await.unwrap().unwrap()
     }
 
     async fn post(&self, message: &Value) -> Response<Incoming> {
@@ -102,7 +102,7 @@ impl Stream {
                 self.text = rest.to_owned();
                 return Some(message);
             }
-            let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame()).await.unwrap()?;
+            let frame = tokio::time::timeout(Duration::from_secs(60), self.body.frame()).await.unwrap()?;
             self.text.push_str(std::str::from_utf8(&frame.unwrap().into_data().unwrap()).unwrap());
         }
     }
@@ -179,7 +179,7 @@ async fn the_sessions_own_stream_is_open_once_at_a_time() {
     let first = Stream::of(peer.bare(Method::GET).await);
     assert_eq!(peer.bare(Method::GET).await.status(), StatusCode::CONFLICT);
     drop(first);
-    let again = tokio::time::timeout(Duration::from_secs(20), async {
+    let again = tokio::time::timeout(Duration::from_secs(60), async {
         while peer.bare(Method::GET).await.status() != StatusCode::OK {
             tokio::task::yield_now().await;
         }

@@ -294,5 +294,5 @@ impl Connection {
 /// Waits for something that the client may never do.
 async fn until(flag: &watch::Sender<bool>) {
     let mut flag = flag.subscribe();
-    let _ = tokio::time::timeout(Duration::from_secs(2), flag.wait_for(|set| *set)).await;
+    let _ = tokio::time::timeout(Duration::from_secs(5), flag.wait_for(|set| *set)).await;
 }

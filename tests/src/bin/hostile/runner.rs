@@ -15,7 +15,7 @@ use crate::visit::{Findings, visit};
 /// How many at a time. Most of them wait most of the time.
 const WORKERS: usize = 16;
 /// What no visit takes, whatever it runs into: a runtime that does not come back is stuck in a loop.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(360);
 
 /// The counts of the last line.
 #[derive(Debug, Default)]

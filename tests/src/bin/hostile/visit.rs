@@ -21,12 +21,12 @@ use crate::behaviour::{Behaviour, Expect, Launch, On, Outcome, Speaks, Told, Tra
 use crate::http_peer::{self, Offences, SESSION};
 use crate::server::{AIMED, OTHER};
 
-/// The deadline of whatever must end in time out.
-const SHORT: Duration = Duration::from_millis(300);
+/// The deadline of whatever must end in time out. Before it, the call must have left, on however busy a machine.
+const SHORT: Duration = Duration::from_millis(1500);
 /// The deadline of everything else. What ends by it has not ended by itself, on however busy a machine.
-const LONG: Duration = Duration::from_secs(15);
+const LONG: Duration = Duration::from_secs(30);
 /// What a step may take beyond its own deadline.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(20);
 /// The largest message that is taken; so that what is oversized need not be large.
 pub(crate) const MAX_MESSAGE: usize = 512 * 1024;
 

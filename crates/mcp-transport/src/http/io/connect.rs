@@ -249,8 +249,10 @@ mod tests {
     /// field:FR-060, field:FR-054
     #[tokio::test]
     async fn refused_connections_name_what_was_tried() {
-        // A port that was free a moment ago.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // Bound and not listening: nobody else is given the port meanwhile.
+        let kept = tokio::net::TcpSocket::new_v4().unwrap();
+        kept.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let port = kept.local_addr().unwrap().port();
         let target = Target::parse(&format!("http://localhost:{port}/")).unwrap();
         let error = connect(&target, &Config::default()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Connect);
