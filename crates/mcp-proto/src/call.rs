@@ -73,9 +73,9 @@ impl Hasher for CallIdHasher {
 #[non_exhaustive]
 pub struct CallOptions {
     /// How long to wait for the answer. Default 60 s. While people answer what the server asks in the middle of the call, this
-    /// time stands still and only `max_total` counts; afterwards it begins anew. What the client repeats by itself (under
-    /// another revision, after listing the tools again, after a wait that the server wanted) takes of this time. Any
-    /// `Duration` works; one that overflows the clock means "never".
+    /// time stands still and only `max_total` counts; afterwards it goes on where it stood, or anew where the answers are a new
+    /// request (modern era). What the client repeats by itself (under another revision, after listing the tools again, after a
+    /// wait that the server wanted) takes of this time. Any `Duration` works; one that overflows the clock means "never".
     pub timeout: Duration,
     /// Whether each progress notification starts `timeout` anew. Default: no.
     pub reset_on_progress: bool,
@@ -170,6 +170,8 @@ pub(crate) struct CallState {
     pub(crate) route: Option<Arc<str>>,
     /// Open questions for which the time of its request on the wire stands still.
     pub(crate) questions: Vec<ServerRequestId>,
+    /// What was left of its time when it began to stand still; `None` = more than the clock can express.
+    pub(crate) time_left: Option<Duration>,
     /// Pages of tools that were listed for its headers.
     pub(crate) relisted: u32,
     /// It has a request on the wire, or in the queue for it.
@@ -286,6 +288,7 @@ impl CallState {
             url_retry: None,
             route: options.route.clone(),
             questions: Vec::new(),
+            time_left: None,
             relisted: 0,
             on_wire: true,
             listening: None,
@@ -308,6 +311,11 @@ impl CallState {
     /// The new deadline after progress at `now`.
     pub(crate) fn renewed_deadline(&self, now: Instant) -> Option<Instant> {
         earliest(now.checked_add(self.timeout), self.hard_deadline)
+    }
+
+    /// The deadline once its time has stood still and goes on at `now`.
+    pub(crate) fn resumed_deadline(&self, now: Instant) -> Option<Instant> {
+        earliest(self.time_left.and_then(|left| now.checked_add(left)), self.hard_deadline)
     }
 }
 

@@ -339,7 +339,10 @@ impl Connection {
             }
             Some(last) => *last = LastProgress(Some(progress.progress)),
         }
-        if state.reset_on_progress && state.questions.is_empty() {
+        if state.reset_on_progress && !state.questions.is_empty() {
+            // It stands still; this is for when it goes on.
+            state.time_left = Some(state.timeout);
+        } else if state.reset_on_progress {
             let renewed = state.renewed_deadline(now);
             let old = std::mem::replace(&mut state.deadline, renewed);
             self.disarm(old, Timer::Call(call));

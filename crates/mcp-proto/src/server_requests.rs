@@ -307,7 +307,7 @@ impl Connection {
         let mut standing = Vec::new();
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
-            standing = self.stand_still(id, related_call);
+            standing = self.stand_still(now, id, related_call);
         }
         self.server_requests.bytes += bytes;
         let related_task = match &asker {

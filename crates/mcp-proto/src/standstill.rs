@@ -2,7 +2,9 @@
 //!
 //! A person types as long as it takes, and the server cannot answer the call meanwhile. So while such a question is open
 //! only the hard end of the call counts ([`CallOptions::max_total`](crate::CallOptions::max_total)); once the last of them
-//! has ended, the call has its whole `timeout` again. In the modern era a call that asks has ended its request, see `mrtr`.
+//! has ended, the call has what was left of its time. Its whole time it does not have again: a server that asks often, about
+//! whatever, would keep every call on a shared channel from ever running out of time. In the modern era a call that asks has
+//! ended its request, see `mrtr`.
 //!
 //! Which call a question belongs to is known where it came on the call's own stream. On a shared channel it may be any that
 //! waits for its answer, and the time of all of them stands still. What a server can gain by it is bounded by the hard end,
@@ -21,6 +23,7 @@ impl Connection {
     /// A question is asked. Returns the calls whose time stands still for it.
     pub(crate) fn stand_still(
         &mut self,
+        now: Instant,
         question: ServerRequestId,
         related_call: Option<CallId>,
     ) -> Vec<CallId> {
@@ -37,6 +40,7 @@ impl Connection {
             standing.push(call);
             state.questions.push(question);
             if state.questions.len() == 1 {
+                state.time_left = state.deadline.map(|deadline| deadline.saturating_duration_since(now));
                 let (started, end) = (state.started, state.hard_deadline);
                 self.set_deadline(call, started, end);
             }
@@ -61,7 +65,7 @@ impl Connection {
                 && state.on_wire
                 && let Some(now) = now
             {
-                let (started, end) = (state.started, state.renewed_deadline(now));
+                let (started, end) = (state.started, state.resumed_deadline(now));
                 self.set_deadline(call, started, end);
                 self.push_event(Event::CallDeadlineMoved { call });
             }

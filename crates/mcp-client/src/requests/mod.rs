@@ -58,9 +58,16 @@ pub struct Call<T> {
 impl<T> Call<T> {
     /// How long to wait for the answer, instead of the client's `request_timeout`. Progress does not extend it unless
     /// [`reset_on_progress`](Self::reset_on_progress) says so. While people answer what the server asks in the middle of the
-    /// call it stands still, for 30 minutes in all; afterwards it begins anew.
+    /// call it stands still, up to [`max_total`](Self::max_total); afterwards it goes on where it stood.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.options.timeout = timeout;
+        self
+    }
+
+    /// The hard end of the call, however long people think in the middle of it. Default 30 minutes; a longer
+    /// [`timeout`](Self::timeout) wins, but where progress renews that.
+    pub fn max_total(mut self, max_total: Duration) -> Self {
+        self.options.max_total = max_total;
         self
     }
 

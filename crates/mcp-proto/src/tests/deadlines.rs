@@ -218,14 +218,14 @@ fn ask(session: &mut Session, id: u32, origin: Origin) -> ServerRequest {
     session.question()
 }
 
-/// field:FR-149: people may think for longer than the timeout of the call, overlapping questions too; then the call has its
-/// whole timeout again.
+/// field:FR-149: people may think for longer than the timeout of the call, overlapping questions too; then the call has what
+/// was left of its time.
 #[test]
 fn the_time_of_a_call_stands_still_while_people_answer() {
     for withdrawn in [false, true] {
         let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
         let (call, id) = session.call_with("tools/call", &CallOptions::with_timeout(Duration::from_secs(10)));
-        session.seconds(9);
+        session.seconds(3);
         let first = ask(&mut session, 1, Origin::Channel);
         session.seconds(60);
         let second = ask(&mut session, 2, Origin::Exchange(call));
@@ -240,8 +240,8 @@ fn the_time_of_a_call_stands_still_while_people_answer() {
         } else {
             session.core.answer(session.now, second.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
         }
-        assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(10)));
-        session.seconds(9);
+        assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(7)));
+        session.seconds(6);
         session.events();
         session.sent();
         if withdrawn {
@@ -253,6 +253,43 @@ fn the_time_of_a_call_stands_still_while_people_answer() {
         }
         session.assert_idle();
     }
+}
+
+/// field:FR-149: what a server asks, of whichever call, takes none of the time of a call and gives it none.
+#[test]
+fn a_server_that_asks_all_the_time_does_not_keep_a_call_waiting() {
+    for thinking in [0, 5] {
+        let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+        let (call, _) = session.call_with("tools/call", &CallOptions::with_timeout(Duration::from_secs(10)));
+        for id in 0..10 {
+            assert!(session.core.is_open(call));
+            let question = ask(&mut session, id, Origin::Channel);
+            session.seconds(thinking);
+            session.core.answer(session.now, question.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
+            session.events();
+            session.seconds(1);
+        }
+        assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
+        session.sent();
+        session.assert_idle();
+    }
+}
+
+/// field:FR-149: progress while people think gives a call that wants it its whole time, once it goes on.
+#[test]
+fn progress_in_the_middle_of_a_question_counts_when_the_time_goes_on() {
+    let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+    let mut options = CallOptions::with_timeout(Duration::from_secs(10));
+    (options.progress, options.reset_on_progress) = (true, true);
+    let (call, id) = session.call_with("tools/call", &options);
+    session.seconds(9);
+    let question = ask(&mut session, 1, Origin::Channel);
+    session.seconds(20);
+    let params = json!({"progressToken": id, "progress": 1});
+    session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+    session.seconds(20);
+    session.core.answer(session.now, question.id, Answer::Elicit(ElicitResult::cancel())).unwrap();
+    assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(10)));
 }
 
 /// field:FR-149: there is an end to it, and the time of calls that a question does not belong to runs on.
