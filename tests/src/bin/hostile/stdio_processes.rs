@@ -120,7 +120,8 @@ fn starts() -> Vec<Behaviour> {
         ("stopped", "kill -STOP $$", timeout.clone()),
         ("an endless line", "exec cat /dev/zero", timeout.clone()),
         ("endless lines", "exec yes", timeout.clone()),
-        ("endless errors", "exec yes >&2", timeout.clone()),
+        ("endless errors", "yes >&2 & exec sleep 60", timeout.clone()),
+        ("endless errors, output closed", "exec yes >&2", closed()),
         (
             "input closed, alive",
             "exec <&-; exec sleep 60",
