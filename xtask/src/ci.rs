@@ -106,7 +106,8 @@ fn steps() -> Result<Vec<Step>, Stop> {
         let words = ["run", "-p", &package, "--all-features", "--example", &example];
         steps.push(Step::new(&format!("example {example}"), cargo(), &words, Proof::Exit));
     }
-    let optional = ["test", "-p", "mcp-client", "--all-features", "--lib", "--tests"];
+    // Of the transport too: its HTTP/2 is tested with it only.
+    let optional = ["test", "-p", "mcp-client", "-p", "mcp-transport", "--all-features", "--lib", "--tests"];
     steps.push(Step::new("tests of optional features", cargo(), &optional, Proof::Tests));
     steps.push(Step::new("tests", cargo(), &["test", "--workspace", "--all-targets"], Proof::Tests));
     Ok(steps)

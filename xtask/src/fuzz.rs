@@ -16,6 +16,8 @@ use crate::{Outcome, Stop};
 /// Our crates forbid unsafe code, so the address sanitizer would only watch other people's, at half the speed.
 const PLAIN: [&str; 2] = ["--sanitizer", "none"];
 const BUILD_LIMIT: Duration = Duration::from_secs(20 * 60);
+/// For an input that hangs. Inputs are a few KiB, so that none is slow without end; what takes seconds is a machine that stalls.
+const INPUT_LIMIT: &str = "-timeout=60";
 /// What a run may take beyond its seconds: the corpus, the last input, and a build when a source changed meanwhile.
 const RUN_GRACE: Duration = Duration::from_secs(10 * 60);
 
@@ -108,7 +110,7 @@ fn run_one(root: &Path, target: &str, seconds: u64) -> Result<String, String> {
     if corpus.is_dir() {
         command.arg(&corpus);
     }
-    command.args(["--", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]);
+    command.args(["--", INPUT_LIMIT, "-rss_limit_mb=2048", "-print_final_stats=1"]);
     command.arg(format!("-max_total_time={seconds}"));
     let finished = process::run(command, Duration::from_secs(seconds) + RUN_GRACE, Output::Capture);
     match finished.end {
