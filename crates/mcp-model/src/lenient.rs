@@ -173,6 +173,33 @@ pub(crate) fn is_object(raw: &RawValue) -> bool {
 mod tests {
     use super::*;
 
+    #[derive(Deserialize)]
+    struct Scalars {
+        #[serde(default, deserialize_with = "scalar")]
+        number: Option<f64>,
+        #[serde(default, deserialize_with = "scalar")]
+        text: Option<String>,
+        behind: u8,
+    }
+
+    #[test]
+    fn a_scalar_of_another_type_counts_as_absent_and_what_stands_behind_it_is_read() {
+        for (value, number, text) in [
+            ("7", Some(7.0), None),
+            ("-7", Some(-7.0), None),
+            ("0.5", Some(0.5), None),
+            (r#""x""#, None, Some("x")),
+            ("null", None, None),
+            ("true", None, None),
+            (r#"[1,["x"]]"#, None, None),
+            (r#"{"x":{"y":1}}"#, None, None),
+        ] {
+            let json = format!(r#"{{"number":{value},"text":{value},"behind":1}}"#);
+            let read: Scalars = serde_json::from_str(&json).unwrap();
+            assert_eq!((read.number, read.text.as_deref(), read.behind), (number, text, 1), "{json}");
+        }
+    }
+
     /// protocol:K-05: negative, fractional and huge numbers are read, not refused.
     #[test]
     fn counts_saturate_instead_of_failing() {

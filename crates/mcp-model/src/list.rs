@@ -288,6 +288,13 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_is_cut_between_characters_below_at_and_above_its_limit() {
+        let cut = |text: String| capped(&serde::de::Error::custom(text)).len();
+        assert_eq!([199, 200, 201].map(|bytes| cut("x".repeat(bytes))), [199, 200, 203]);
+        assert_eq!([0, 1].map(|before| cut("x".repeat(before) + &"\u{e9}".repeat(200))), [203, 202]);
+    }
+
+    #[test]
     fn lists_are_capped() {
         let count = |items: usize| {
             let json = format!("[{}]", vec!["7"; items].join(","));

@@ -24,6 +24,45 @@ fn known_kinds_are_typed_wherever_the_type_stands() {
     check(r#"{"resource":{"uri":"a:b","blob":""},"type":"resource","x":[{}]}"#, "resource");
 }
 
+#[test]
+fn every_member_of_every_kind_comes_back() {
+    const SHARED: [&str; 3] = [
+        r#""type":"text","text":"t""#,
+        r#""type":"image","data":"AA==","mimeType":"image/png""#,
+        r#""type":"audio","data":"AA==","mimeType":"audio/wav""#,
+    ];
+    const HINTS: &str =
+        r#""annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-12T15:00:58Z"}"#;
+    const META: &str = r#""_meta":{"k":[1]}"#;
+    fn check<T: Serialize + serde::de::DeserializeOwned>(members: &[&str]) {
+        let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+        let written = |json: &str| serde_json::to_value(serde_json::from_str::<T>(json).unwrap()).unwrap();
+        let json = format!("{{{}}}", members.join(","));
+        assert_eq!(written(&json), value(&json));
+        // And `null` is as good as nothing.
+        let nulls = format!("{{{},\"annotations\":null,\"_meta\":null}}", members[0]);
+        assert_eq!(written(&nulls), value(&format!("{{{}}}", members[0])));
+    }
+    for block in SHARED {
+        check::<ContentBlock>(&[block, HINTS, META]);
+        check::<SamplingMessageContentBlock>(&[block, HINTS, META]);
+        let read = serde_json::from_str(&format!("{{{block}}}")).unwrap();
+        assert!(!matches!(read, SamplingMessageContentBlock::Unknown(_)), "{block}");
+    }
+    for block in [
+        r#""type":"resource_link","uri":"a:b","name":"n","title":"t","description":"d","mimeType":"x/y","size":7,"icons":[{"src":"a:i"}]"#,
+        r#""type":"resource","resource":{"uri":"a:b","text":"t","mimeType":"x/y","_meta":{"k":1}}"#,
+    ] {
+        check::<ContentBlock>(&[block, HINTS, META]);
+    }
+    for block in [
+        r#""type":"tool_use","id":"1","name":"n","input":{"a":[]}"#,
+        r#""type":"tool_result","toolUseId":"1","content":[{"type":"text","text":"t"}],"structuredContent":{"a":1},"isError":true"#,
+    ] {
+        check::<SamplingMessageContentBlock>(&[block, META]);
+    }
+}
+
 /// field:FR-123: unknown kinds stay as they came.
 #[test]
 fn unknown_kinds_are_kept_as_they_came() {
@@ -114,4 +153,6 @@ fn lists_of_blocks_are_capped() {
     assert_eq!(read(&list(MAX_CONTENT_BLOCKS)).unwrap(), MAX_CONTENT_BLOCKS);
     let error = read(&list(MAX_CONTENT_BLOCKS + 1)).unwrap_err().to_string();
     assert!(error.contains("100000"), "{error}");
+    let error = read("5").unwrap_err().to_string();
+    assert!(error.contains("expected a list of content blocks"), "{error}");
 }

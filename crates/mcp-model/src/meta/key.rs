@@ -137,4 +137,19 @@ mod tests {
             assert_eq!(check_key(fine), Ok(()));
         }
     }
+
+    #[test]
+    fn an_error_shows_the_key_up_to_a_hundred_bytes_and_what_is_wrong_with_it() {
+        let said = |text: &str| check_extension_id(text).unwrap_err().to_string();
+        assert_eq!(said("x"), "\"x\" has no prefix");
+        assert_eq!(
+            said("-/\n"),
+            "\"-/\\n\" has a prefix that is not of dotted labels of letters, digits and hyphens"
+        );
+        let long = |key: String| said(&key).split(" has ").next().map(str::to_owned).unwrap();
+        assert_eq!(long("x".repeat(99)), format!("\"{}\"", "x".repeat(99)));
+        assert_eq!(long("x".repeat(100)), format!("\"{}\"", "x".repeat(100)));
+        assert_eq!(long("x".repeat(101)), format!("\"{}…\"", "x".repeat(100)));
+        assert_eq!(long(format!("x{}", "\u{e9}".repeat(90))), format!("\"x{}…\"", "\u{e9}".repeat(49)));
+    }
 }

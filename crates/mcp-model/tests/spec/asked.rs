@@ -1,12 +1,17 @@
 //! What the types answer when they are asked about what they hold.
 
 use mcp_model::{
-    ContentBlock, InputRequiredResult, ProgressNotificationParams, ProtocolVersion, ResourceContents,
-    TaskSupport, Tool, UnsupportedProtocolVersionData,
+    CallToolResult, ClientCapabilities, ContentBlock, DiscoverResult, Implementation, InputRequiredResult,
+    List, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult,
+    ListToolsResult, MetaObject, Page, ProgressNotificationParams, ProgressToken, Prompt, PromptArgument,
+    ProtocolVersion, Resource, ResourceContents, ResourceLink, ResourceTemplate, SamplingCapability,
+    SamplingMessageContentBlock, Settings, TaskSupport, Tool, UnsupportedProtocolVersionData,
 };
-use serde_json::json;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-fn tool(json: serde_json::Value) -> Tool {
+fn tool(json: Value) -> Tool {
     let mut whole = json!({ "name": "n", "inputSchema": { "type": "object" } });
     whole.as_object_mut().unwrap().extend(json.as_object().unwrap().clone());
     serde_json::from_value(whole).unwrap()
@@ -23,6 +28,107 @@ fn a_tool_is_shown_by_the_best_name_that_it_has() {
     ] {
         assert_eq!(tool(members.clone()).display_name(), shown, "{members}");
     }
+}
+
+/// People see the title where there is one.
+#[test]
+fn what_has_a_title_is_shown_by_it_and_the_rest_by_its_name() {
+    fn check<T: DeserializeOwned>(shown: fn(&T) -> &str, mut members: Value) {
+        members["name"] = json!("n");
+        assert_eq!(shown(&serde_json::from_value(members.clone()).unwrap()), "n", "{members}");
+        members["title"] = json!("t");
+        assert_eq!(shown(&serde_json::from_value(members.clone()).unwrap()), "t", "{members}");
+    }
+    check(Implementation::display_name, json!({ "version": "1" }));
+    check(Prompt::display_name, json!({}));
+    check(PromptArgument::display_name, json!({}));
+    check(Resource::display_name, json!({ "uri": "a:b" }));
+    check(ResourceLink::display_name, json!({ "type": "resource_link", "uri": "a:b" }));
+    check(ResourceTemplate::display_name, json!({ "uriTemplate": "a:{b}" }));
+}
+
+#[test]
+fn a_page_tells_where_the_next_one_begins() {
+    fn check<T: Page + DeserializeOwned>(items: &str) {
+        for cursor in [None, Some("c")] {
+            let page: T = serde_json::from_value(json!({ items: [], "nextCursor": cursor })).unwrap();
+            assert_eq!(page.next_cursor(), cursor, "{items}");
+        }
+    }
+    check::<ListPromptsResult>("prompts");
+    check::<ListResourcesResult>("resources");
+    check::<ListResourceTemplatesResult>("resourceTemplates");
+    check::<ListTasksResult>("tasks");
+    check::<ListToolsResult>("tools");
+}
+
+#[test]
+fn an_argument_is_required_where_that_is_said() {
+    for (required, expected) in [(json!(null), false), (json!(false), false), (json!(true), true)] {
+        let argument: PromptArgument =
+            serde_json::from_value(json!({ "name": "n", "required": required })).unwrap();
+        assert_eq!(argument.is_required(), expected, "{required}");
+    }
+}
+
+#[test]
+fn a_list_is_taken_apart_and_made_of_its_items() {
+    let list: List<u8> = serde_json::from_value(json!([1, "x", 2])).unwrap();
+    assert_eq!(list.clone().into_items(), [1, 2]);
+    assert_eq!(list.clone().into_iter().collect::<Vec<_>>(), [1, 2]);
+    let (items, rejected) = list.into_parts();
+    assert_eq!((items.as_slice(), rejected.len()), (&[1, 2][..], 1));
+    for made in [List::from(items.clone()), items.into_iter().collect()] {
+        assert_eq!((made.items(), made.rejected().len()), (&[1, 2][..], 0));
+    }
+}
+
+#[test]
+fn a_meta_object_gives_back_what_was_put_in() {
+    let mut meta = MetaObject::new();
+    assert!(meta.is_empty());
+    meta.insert_raw("progressToken", serde_json::value::to_raw_value("t").unwrap());
+    assert!(!meta.is_empty());
+    assert_eq!(meta.progress_token(), Some(ProgressToken::from("t")));
+    assert_eq!(meta.remove("progressToken").map(|raw| raw.get().to_owned()), Some("\"t\"".to_owned()));
+    assert!(meta.is_empty() && meta.remove("progressToken").is_none());
+}
+
+#[test]
+fn capabilities_are_declared_one_by_one() {
+    for (sampling, written) in [
+        (SamplingCapability::new(), json!({})),
+        (SamplingCapability::new().with_tools(), json!({ "tools": {} })),
+        (SamplingCapability::new().with_context(), json!({ "context": {} })),
+        (SamplingCapability::new().with_context().with_tools(), json!({ "context": {}, "tools": {} })),
+    ] {
+        assert_eq!(serde_json::to_value(&sampling).unwrap(), written);
+    }
+    let declared: ClientCapabilities =
+        serde_json::from_value(json!({ "extensions": { "a/b": { "c": 1 } } })).unwrap();
+    assert!(declared.declares_extension("a/b") && !declared.declares_extension("a/c"));
+    assert_eq!(declared.extensions["a/b"].as_str(), r#"{"c":1}"#);
+    assert_eq!(Settings::empty().as_str(), "{}");
+}
+
+/// protocol:L-29
+#[test]
+fn a_discovered_server_says_its_name_in_the_metadata() {
+    let result: DiscoverResult = serde_json::from_value(json!({
+        "supportedVersions": ["2026-07-28"], "capabilities": {},
+        "_meta": { "io.modelcontextprotocol/serverInfo": { "name": "n", "version": "1" } },
+    }))
+    .unwrap();
+    assert_eq!(result.server_info().map(|info| info.name), Some("n".to_owned()));
+}
+
+#[test]
+fn a_structured_result_is_read_as_a_type_or_says_why_not() {
+    let read = |result: Value| serde_json::from_value::<CallToolResult>(result).unwrap();
+    assert!(read(json!({ "content": [] })).structured::<Value>().is_none());
+    let result = read(json!({ "content": [], "structuredContent": [1, 2] }));
+    assert_eq!(result.structured::<Vec<u8>>().unwrap().unwrap(), [1, 2]);
+    assert!(result.structured::<String>().unwrap().is_err());
 }
 
 #[test]
@@ -95,6 +201,11 @@ fn contents_and_blocks_give_their_text_and_address_where_they_have_one() {
         serde_json::from_value(json!({ "type": "image", "data": "", "mimeType": "image/png" })).unwrap();
     assert_eq!(image.as_text(), None);
     assert_eq!(ContentBlock::text("t").as_text(), Some("t"));
+    assert_eq!(SamplingMessageContentBlock::text("t").as_text(), Some("t"));
+    let image = SamplingMessageContentBlock::deserialize(
+        json!({ "type": "image", "data": "", "mimeType": "image/png" }),
+    );
+    assert_eq!(image.unwrap().as_text(), None);
 }
 
 /// A result that asks nothing and keeps nothing leads nowhere.

@@ -42,6 +42,7 @@ fn debug_shows_sizes_in_place_of_content() {
         debug::<ListToolsResult>(&format!(r#"{{"tools":[{{"name":5,"x":{params}}}]}}"#)),
     ] {
         assert!(!shown.contains(SECRET), "{shown}");
+        assert!(shown.contains("bytes: "), "{shown}");
     }
     let mut responses = BTreeMap::new();
     responses.insert("q".to_owned(), to_raw_value(SECRET).unwrap());
