@@ -374,7 +374,7 @@ mod tests {
             (br#"{"x":,"id":7,"result":1}"#, &None),
             (br#"{"x":},"id":7,"result":1}"#, &None),
             (br#"{"x":],"id":7,"result":1}"#, &None),
-            (br#"{x"a":1,"id":7,"result":1}"#, &None),
+            (br#"{xa":1,"id":7,"result":1}"#, &None),
             (br#"{"id"=7,"result":1}"#, &None),
             (br#"{"id":7x,"result":1}"#, &None),
             (br#"{"id":7,"result":1,}"#, &None),
