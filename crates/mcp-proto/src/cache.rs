@@ -228,7 +228,7 @@ impl ResultCache {
     ) {
         let Some(ticket) = call.ticket else { return };
         // What was answered for on the way must not be used again (26, "Multi Round-Trip Requests").
-        if call.rounds > 0 || call.answered.is_some() {
+        if call.answered.is_some() {
             return;
         }
         let current = (self.epochs.of(ticket.family), self.authorization);
@@ -244,7 +244,7 @@ impl ResultCache {
             shared = false;
         }
         if !shared {
-            for page in self.pages_mut(&key) {
+            for page in self.pages(&key) {
                 page.authorization = Some(ticket.authorization);
             }
             if !self.config.keep_private {
@@ -330,15 +330,7 @@ impl ResultCache {
     }
 
     /// The other pages of the list of this key.
-    fn pages(&self, key: &Key) -> impl Iterator<Item = &Entry> {
-        let method = key.method;
-        self.entries
-            .iter()
-            .filter(move |(other, entry)| other.method == method && entry.family != Family::Reads)
-            .map(|(_, entry)| entry)
-    }
-
-    fn pages_mut(&mut self, key: &Key) -> impl Iterator<Item = &mut Entry> {
+    fn pages(&mut self, key: &Key) -> impl Iterator<Item = &mut Entry> {
         let method = key.method;
         self.entries
             .iter_mut()

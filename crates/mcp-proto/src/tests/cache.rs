@@ -177,12 +177,16 @@ fn private_results_can_be_left_out() {
     let cache = CacheConfig { keep_private: false, ..CacheConfig::default() };
     let mut session = Session::modern(with(cache));
     session.fetch("tools/list", &json!({}), &minute("public"));
-    session.fetch("tools/list", &json!({"cursor": "2"}), &minute("private"));
     session.fetch("prompts/list", &json!({}), &minute("public"));
+    session.fetch("resources/read", &json!({"uri": "a:1"}), &minute("public"));
+    session.fetch("tools/list", &json!({"cursor": "2"}), &minute("private"));
+    session.fetch("resources/read", &json!({"uri": "a:2"}), &minute("private"));
     assert!(!session.hits("tools/list", &json!({"cursor": "2"})));
     // One private page makes the list private.
     assert!(!session.hits("tools/list", &json!({})));
     assert!(session.hits("prompts/list", &json!({})));
+    assert!(!session.hits("resources/read", &json!({"uri": "a:2"})));
+    assert!(session.hits("resources/read", &json!({"uri": "a:1"})));
 }
 
 /// protocol:K-05, field:FR-058
@@ -198,6 +202,7 @@ fn a_result_is_fresh_until_its_time_is_over_and_not_at_that_moment() {
         ));
         session.outcome(call).unwrap();
         let Some(fresh_for) = fresh_for else {
+            assert_eq!(session.core.cache.held(), (0, 0), "{ttl}");
             assert!(!session.hits("tools/list", &json!({})), "{ttl}");
             return;
         };
@@ -347,6 +352,21 @@ fn each_page_has_its_own_time_and_all_have_the_strictest_scope() {
     }
 }
 
+/// protocol:K-04, protocol:K-09
+#[test]
+fn a_private_page_makes_those_before_it_private_and_nothing_else() {
+    let mut session = session();
+    session.fetch("tools/list", &json!({}), &minute("public"));
+    session.fetch("prompts/list", &json!({}), &minute("public"));
+    session.fetch("resources/read", &json!({"uri": "a:1"}), &minute("public"));
+    session.fetch("tools/list", &json!({"cursor": "2"}), &minute("private"));
+    session.fetch("resources/read", &json!({"uri": "a:2"}), &minute("private"));
+    session.core.handle_authorization_changed();
+    assert!(!session.hits("tools/list", &json!({})));
+    assert!(session.hits("prompts/list", &json!({})));
+    assert!(session.hits("resources/read", &json!({"uri": "a:1"})));
+}
+
 /// protocol:S-08: nothing is replayed to a subscription that was opened again, so what is fetched then is new.
 #[test]
 fn a_new_subscription_begins_with_nothing_kept() {
@@ -426,6 +446,18 @@ fn the_bytes_are_bounded_and_no_message_is_held_for_a_small_part_of_it() {
     session.fetch("resources/read", &json!({"uri": "a:3"}), &of(4 * 1024));
     assert!(!session.hits("resources/read", &json!({"uri": "a:1"})));
     assert!(session.hits("resources/read", &json!({"uri": "a:3"})));
+    // Below, at and above the size of one, and of two.
+    let held = |max_bytes: usize| {
+        let mut session = Session::modern(with(CacheConfig { max_bytes, ..CacheConfig::default() }));
+        session.fetch("resources/read", &json!({"uri": "a:1"}), &of(100));
+        session.fetch("resources/read", &json!({"uri": "a:2"}), &of(100));
+        session.core.cache.held().0
+    };
+    let mut one = Session::modern(with(CacheConfig::default()));
+    one.fetch("resources/read", &json!({"uri": "a:1"}), &of(100));
+    let size = one.core.cache.held().1;
+    assert_eq!([size - 1, size, size + 1].map(held), [0, 1, 1]);
+    assert_eq!([2 * size - 1, 2 * size, 2 * size + 1].map(held), [1, 2, 2]);
     // Long params count as well.
     session.fetch("resources/read", &json!({"uri": "a".repeat(8 * 1024)}), &of(1));
     assert_eq!(session.core.cache.held().0, 1);
