@@ -112,6 +112,8 @@ mod tests {
         check(TOOLS_CALL, ProtocolVersion::V2026_07_28, true);
         check(TASKS_UPDATE, ProtocolVersion::V2026_07_28, true);
         check(TASKS_UPDATE, ProtocolVersion::V2025_11_25, false);
+        check(TASKS_GET, ProtocolVersion::V2026_07_28, true);
+        check(TASKS_GET, ProtocolVersion::V2025_06_18, false);
         check(INITIALIZE, ProtocolVersion::V2026_07_28, false);
         check(ROOTS_LIST, ProtocolVersion::V2025_11_25, false);
         check(ROOTS_LIST, ProtocolVersion::V2026_07_28, false);

@@ -84,6 +84,41 @@ fn members_of_later_revisions_are_left_out_of_blocks() {
     assert!(written(ProtocolVersion::V2025_06_18).contains("lastModified"));
 }
 
+/// protocol:SM-06
+#[test]
+fn a_breach_and_the_use_of_tools_are_seen_in_the_request() {
+    let read = |members: &str| {
+        let json = format!(r#"{{"messages":[],"maxTokens":1{members}}}"#);
+        serde_json::from_str::<CreateMessageRequestParams>(&json).unwrap()
+    };
+    for (members, uses_tools) in
+        [("", false), (r#","tools":[]"#, true), (r#","toolChoice":{"mode":"none"}"#, true)]
+    {
+        assert_eq!(read(members).uses_tools(), uses_tools, "{members}");
+    }
+    for (message, said) in [
+        (vec![outcome("a"), text()], "message 1 mixes tool results with other content"),
+        (vec![outcome("a"), outcome("b")], "message 1 has tool results without calls"),
+        (vec![text()], "message 0 has tool calls without results"),
+    ] {
+        let mut params = read("");
+        params.messages.push(SamplingMessage::new(Role::Assistant, call("a")));
+        params.messages.push(SamplingMessage::new(Role::User, message));
+        assert_eq!(params.check_tool_messages().unwrap_err().to_string(), said);
+    }
+}
+
+#[test]
+fn what_cannot_be_said_under_a_revision_is_named_with_it() {
+    let version = ProtocolVersion::V2024_11_05;
+    let error =
+        CreateMessageResult::new("m", SamplingMessageContentBlock::Audio(AudioContent::new("", "audio/wav")))
+            .for_version(version)
+            .unwrap_err();
+    assert_eq!(error.version(), version);
+    assert_eq!(error.to_string(), "audio content cannot be sent under protocol version 2024-11-05");
+}
+
 /// protocol:SM-03: the limit is never read as more than it says.
 #[test]
 fn the_token_limit_is_required_and_never_grows() {

@@ -282,6 +282,65 @@ fn what_we_send_under_2026_07_28_is_allowed() {
     assert!(check_all(ProtocolVersion::V2026_07_28) > 30);
 }
 
+/// Each member is sent from the revision on that brought it, and until the one that took it away.
+#[test]
+fn what_a_revision_defines_is_not_cut() {
+    use ProtocolVersion as V;
+    for version in V::ALL {
+        let check = |value: Value, members: &[(&str, bool)]| {
+            for (pointer, expected) in members {
+                assert_eq!(
+                    value.pointer(pointer).is_some(),
+                    *expected,
+                    "{pointer} of {value} under {version}"
+                );
+            }
+        };
+        let (legacy, modern) = (version.is_legacy(), version.is_modern());
+        let (second, third, fourth) =
+            (version >= V::V2025_03_26, version >= V::V2025_06_18, version >= V::V2025_11_25);
+        let mut progress = ProgressNotificationParams::new(0, 0.5);
+        progress.message = Some("m".into());
+        check(serde_json::to_value(progress.for_version(version)).unwrap(), &[("/message", second)]);
+        let mut root = Root::new("file:///a").with_name("a");
+        root.meta = Some(raw(json!({})));
+        let mut roots = ListRootsResult::new(vec![root]);
+        roots.meta = Some(raw(json!({})));
+        check(
+            serde_json::to_value(roots.for_version(version)).unwrap(),
+            &[("/roots/0/name", true), ("/roots/0/_meta", third), ("/_meta", legacy)],
+        );
+        check(
+            serde_json::to_value(client_info().for_version(version)).unwrap(),
+            &[("/title", third), ("/description", fourth), ("/icons", fourth), ("/websiteUrl", fourth)],
+        );
+        let answers = [("/inputResponses", modern), ("/requestState", modern)];
+        let mut call = CallToolRequestParams::new("t");
+        call.task = Some(TaskMetadata::kept_for_ms(5));
+        call.input_responses = responses();
+        call.request_state = Some("s".into());
+        let call = serde_json::to_value(call.for_version(version)).unwrap();
+        check(call.clone(), &answers);
+        check(call, &[("/task", version == V::V2025_11_25)]);
+        let mut get = GetPromptRequestParams::new("p").with_argument("a", "v");
+        get.input_responses = responses();
+        get.request_state = Some("s".into());
+        let get = serde_json::to_value(get.for_version(version)).unwrap();
+        check(get.clone(), &answers);
+        check(get, &[("/arguments/a", true)]);
+        let mut resource = ReadResourceRequestParams::new("a:b");
+        resource.input_responses = responses();
+        resource.request_state = Some("s".into());
+        check(serde_json::to_value(resource.for_version(version)).unwrap(), &answers);
+        let reference = read(json!({ "type": "ref/prompt", "name": "p", "title": "P" }));
+        let complete = CompleteRequestParams::new(reference, "a", "v").with_resolved("b", "w");
+        check(
+            serde_json::to_value(complete.for_version(version)).unwrap(),
+            &[("/ref/name", true), ("/ref/title", third), ("/context/arguments/b", third)],
+        );
+    }
+}
+
 /// protocol:L-01: members of a later revision are not sent to an earlier one.
 #[test]
 fn an_offer_holds_what_its_revision_defines() {
