@@ -306,6 +306,14 @@ mod tests {
     }
 
     #[test]
+    fn debug_shows_numbers_and_no_call() {
+        let mut calls = InFlight::with_capacity(1);
+        calls.insert("secret").unwrap();
+        assert_eq!(format!("{calls:?}"), "InFlight { len: 1, capacity: 1, .. }");
+        assert_eq!(format!("{:?}", calls.insert("secret").unwrap_err()), "Full { capacity: 1, .. }");
+    }
+
+    #[test]
     fn memory_follows_the_calls() {
         let mut calls = InFlight::with_capacity(1 << 20);
         for _ in 0..100_000 {

@@ -194,6 +194,12 @@ mod tests {
     }
 
     #[test]
+    fn debug_leaves_the_result_out() {
+        let answer = plain_answer(r#"{"jsonrpc":"2.0","id":7,"result":"secret"}"#, &DecodeLimits::default());
+        assert_eq!(format!("{:?}", answer.unwrap()), "PlainAnswer { id: Integer(7), result_bytes: 8 }");
+    }
+
+    #[test]
     fn the_size_is_limited_below_at_and_above() {
         let text = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
         let plain = |limits| plain_answer(text, &limits).is_some();

@@ -53,6 +53,21 @@ fn check_with(text: &str, limits: &DecodeLimits, expected: &str) {
     assert_eq!(show(decode_slice(text.as_bytes(), limits)), expected, "{shown}");
 }
 
+#[test]
+fn a_message_tells_its_method_where_it_has_one() {
+    for (text, method) in [
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some("ping")),
+        (r#"{"jsonrpc":"2.0","method":"\u0070ing"}"#, Some("ping")),
+        (r#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#, None),
+        (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"ping"}}"#, None),
+    ] {
+        let Ok(Incoming::Single(message)) = decode(text, &DecodeLimits::default()) else {
+            panic!("{text} was refused")
+        };
+        assert_eq!(message.method(), method, "{text}");
+    }
+}
+
 // protocol:J-01, protocol:J-05, protocol:J-06, protocol:J-09, protocol:J-10
 #[test]
 fn the_four_kinds_are_told_apart() {
