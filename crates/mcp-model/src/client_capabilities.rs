@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::meta::TASKS_EXTENSION;
-use crate::settings::{by_name, declared, optional};
+use crate::settings::capabilities;
 use crate::{ProtocolVersion, Settings};
 
 /// The client's capabilities, of every revision.
@@ -116,41 +115,7 @@ impl ClientCapabilities {
     }
 }
 
-impl Serialize for ClientCapabilities {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if !self.experimental.is_empty() {
-            map.serialize_entry("experimental", &self.experimental)?;
-        }
-        optional(&mut map, "roots", self.roots.as_ref())?;
-        optional(&mut map, "sampling", self.sampling.as_ref())?;
-        optional(&mut map, "elicitation", self.elicitation.as_ref())?;
-        optional(&mut map, "tasks", self.tasks.as_ref())?;
-        if !self.extensions.is_empty() {
-            map.serialize_entry("extensions", &self.extensions)?;
-        }
-        for (name, value) in &self.other {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for ClientCapabilities {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut members = BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?;
-        let mut take = |name: &str| members.remove(name);
-        Ok(Self {
-            experimental: take("experimental").map(|raw| by_name(&raw)).unwrap_or_default(),
-            roots: take("roots").and_then(|raw| declared(&raw)),
-            sampling: take("sampling").and_then(|raw| declared(&raw)),
-            elicitation: take("elicitation").and_then(|raw| declared(&raw)),
-            tasks: take("tasks").and_then(|raw| declared(&raw)),
-            extensions: take("extensions").map(|raw| by_name(&raw)).unwrap_or_default(),
-            other: members,
-        })
-    }
-}
+capabilities!(ClientCapabilities { roots, sampling, elicitation, tasks });
 
 /// One thing that a client may declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,11 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::request::{bare_params, notifications, paginated_params, requests};
-use crate::{
-    CacheScope, ContentBlock, Icon, InputResponses, List, Page, ProtocolVersion, ResultType, Role, lenient,
-    methods,
-};
+use crate::request::{bare_params, notifications, paginated_params, paginated_results, requests};
+use crate::{ContentBlock, Icon, InputResponses, List, ProtocolVersion, ResultType, Role, lenient, methods};
 
 /// A prompt that the server offers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,33 +77,11 @@ paginated_params! {
     ListPromptsRequestParams;
 }
 
-/// Answer to `prompts/list`: one page.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListPromptsResult {
-    /// The prompts of this page; malformed ones are in its [`List::rejected`].
-    pub prompts: List<Prompt>,
-    /// Where the next page begins; the empty string is a cursor, `None` is the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
-    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may be served from a cache of it (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// Additional metadata, as raw JSON.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Box<RawValue>>,
-}
-
-impl Page for ListPromptsResult {
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
+paginated_results! {
+    /// Answer to `prompts/list`: one page.
+    ListPromptsResult {
+        /// The prompts of this page; malformed ones are in its [`List::rejected`].
+        prompts: Prompt
     }
 }
 

@@ -129,6 +129,53 @@ macro_rules! paginated_params {
     )+ };
 }
 
+/// Defines the answer to a list request: one page of items.
+macro_rules! paginated_results {
+    ($( $(#[$attribute:meta])* $name:ident { $(#[$list_attribute:meta])* $list:ident: $item:ty } )+) => { $(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub struct $name {
+            $(#[$list_attribute])*
+            pub $list: $crate::List<$item>,
+            /// Where the next page begins; the empty string is a cursor, `None` is the end.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub next_cursor: Option<String>,
+            /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+            #[serde(
+                default,
+                deserialize_with = "crate::lenient::count",
+                skip_serializing_if = "Option::is_none"
+            )]
+            pub ttl_ms: Option<u64>,
+            /// Who may be served from a cache of it (2026-07-28 and later).
+            #[serde(
+                default,
+                deserialize_with = "crate::lenient::hint",
+                skip_serializing_if = "Option::is_none"
+            )]
+            pub cache_scope: Option<$crate::CacheScope>,
+            /// How to read the result (2026-07-28 and later).
+            #[serde(
+                default,
+                deserialize_with = "crate::lenient::result_type",
+                skip_serializing_if = "Option::is_none"
+            )]
+            pub result_type: Option<$crate::ResultType>,
+            /// Additional metadata, as raw JSON.
+            #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
+            pub meta: Option<Box<serde_json::value::RawValue>>,
+        }
+
+        impl $crate::Page for $name {
+            fn next_cursor(&self) -> Option<&str> {
+                self.next_cursor.as_deref()
+            }
+        }
+    )+ };
+}
+
 /// Parameters of a request whose answer comes in pages.
 pub trait Paginated: Request {
     /// Chooses the page.
@@ -141,4 +188,4 @@ pub trait Page {
     fn next_cursor(&self) -> Option<&str>;
 }
 
-pub(crate) use {bare_params, notifications, paginated_params, requests, with_meta};
+pub(crate) use {bare_params, notifications, paginated_params, paginated_results, requests, with_meta};

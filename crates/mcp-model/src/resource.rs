@@ -12,9 +12,9 @@ pub use self::contents::{
     BlobResourceContents, ResourceContents, TextResourceContents, UnknownResourceContents,
 };
 use crate::list::Capped;
-use crate::request::{bare_params, notifications, paginated_params, requests};
+use crate::request::{bare_params, notifications, paginated_params, paginated_results, requests};
 use crate::{
-    Annotations, CacheScope, EmptyResult, Icon, InputResponses, List, MAX_LIST_ITEMS, Page, ProtocolVersion,
+    Annotations, CacheScope, EmptyResult, Icon, InputResponses, List, MAX_LIST_ITEMS, ProtocolVersion,
     ResultType, lenient, methods,
 };
 
@@ -102,63 +102,16 @@ paginated_params! {
     ListResourceTemplatesRequestParams;
 }
 
-/// Answer to `resources/list`: one page.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListResourcesResult {
-    /// The resources of this page; malformed ones are in its [`List::rejected`].
-    pub resources: List<Resource>,
-    /// Where the next page begins; the empty string is a cursor, `None` is the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
-    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may be served from a cache of it (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// Additional metadata, as raw JSON.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Box<RawValue>>,
-}
-
-/// Answer to `resources/templates/list`: one page.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ListResourceTemplatesResult {
-    /// The templates of this page; malformed ones are in its [`List::rejected`].
-    pub resource_templates: List<ResourceTemplate>,
-    /// Where the next page begins; the empty string is a cursor, `None` is the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<String>,
-    /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
-    #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
-    pub ttl_ms: Option<u64>,
-    /// Who may be served from a cache of it (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
-    pub cache_scope: Option<CacheScope>,
-    /// How to read the result (2026-07-28 and later).
-    #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
-    pub result_type: Option<ResultType>,
-    /// Additional metadata, as raw JSON.
-    #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Box<RawValue>>,
-}
-
-impl Page for ListResourcesResult {
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
+paginated_results! {
+    /// Answer to `resources/list`: one page.
+    ListResourcesResult {
+        /// The resources of this page; malformed ones are in its [`List::rejected`].
+        resources: Resource
     }
-}
-
-impl Page for ListResourceTemplatesResult {
-    fn next_cursor(&self) -> Option<&str> {
-        self.next_cursor.as_deref()
+    /// Answer to `resources/templates/list`: one page.
+    ListResourceTemplatesResult {
+        /// The templates of this page; malformed ones are in its [`List::rejected`].
+        resource_templates: ResourceTemplate
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::settings::{by_name, declared, optional};
+use crate::settings::capabilities;
 use crate::{ProtocolVersion, Settings, lenient, methods};
 
 /// The server's capabilities, of every revision.
@@ -154,45 +153,7 @@ impl ServerFeature {
     }
 }
 
-impl Serialize for ServerCapabilities {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if !self.experimental.is_empty() {
-            map.serialize_entry("experimental", &self.experimental)?;
-        }
-        optional(&mut map, "logging", self.logging.as_ref())?;
-        optional(&mut map, "completions", self.completions.as_ref())?;
-        optional(&mut map, "prompts", self.prompts.as_ref())?;
-        optional(&mut map, "resources", self.resources.as_ref())?;
-        optional(&mut map, "tools", self.tools.as_ref())?;
-        optional(&mut map, "tasks", self.tasks.as_ref())?;
-        if !self.extensions.is_empty() {
-            map.serialize_entry("extensions", &self.extensions)?;
-        }
-        for (name, value) in &self.other {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for ServerCapabilities {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut members = BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?;
-        let mut take = |name: &str| members.remove(name);
-        Ok(Self {
-            experimental: take("experimental").map(|raw| by_name(&raw)).unwrap_or_default(),
-            logging: take("logging").and_then(|raw| declared(&raw)),
-            completions: take("completions").and_then(|raw| declared(&raw)),
-            prompts: take("prompts").and_then(|raw| declared(&raw)),
-            resources: take("resources").and_then(|raw| declared(&raw)),
-            tools: take("tools").and_then(|raw| declared(&raw)),
-            tasks: take("tasks").and_then(|raw| declared(&raw)),
-            extensions: take("extensions").map(|raw| by_name(&raw)).unwrap_or_default(),
-            other: members,
-        })
-    }
-}
+capabilities!(ServerCapabilities { logging, completions, prompts, resources, tools, tasks });
 
 /// Settings of the prompts and tools capabilities.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -61,6 +61,47 @@ impl<'de> Deserialize<'de> for Settings {
     }
 }
 
+/// Writes and reads the capabilities of one side: the named ones, and around them what both sides have.
+macro_rules! capabilities {
+    ($name:ident { $($member:ident),+ }) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap;
+
+                let mut map = serializer.serialize_map(None)?;
+                if !self.experimental.is_empty() {
+                    map.serialize_entry("experimental", &self.experimental)?;
+                }
+                $( $crate::settings::optional(&mut map, stringify!($member), self.$member.as_ref())?; )+
+                if !self.extensions.is_empty() {
+                    map.serialize_entry("extensions", &self.extensions)?;
+                }
+                for (name, value) in &self.other {
+                    map.serialize_entry(name, value)?;
+                }
+                map.end()
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                use $crate::settings::{by_name, declared};
+
+                let mut members = BTreeMap::<String, Box<RawValue>>::deserialize(deserializer)?;
+                let mut take = |name: &str| members.remove(name);
+                Ok(Self {
+                    experimental: take("experimental").map(|raw| by_name(&raw)).unwrap_or_default(),
+                    $( $member: take(stringify!($member)).and_then(|raw| declared(&raw)), )+
+                    extensions: take("extensions").map(|raw| by_name(&raw)).unwrap_or_default(),
+                    other: members,
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use capabilities;
+
 /// Reads a declared capability: `null` and `false` mean "not declared", another value of the wrong shape means
 /// "declared, nothing to set" (some servers write `true`).
 pub(crate) fn declared<T: DeserializeOwned + Default>(raw: &RawValue) -> Option<T> {
