@@ -156,7 +156,7 @@ fn read_field(
     let members = unwrapped.unwrap_or(members);
     let max_text_chars = reader.rules.limits.max_text_chars;
     let title = members.get("title").and_then(|raw| reader.string(raw, &path.name("title"), max_text_chars));
-    let title = title.and_then(titled);
+    let title = title.and_then(shown_title);
     let description = reader.shown_text(&members, "description", path);
     let kind = read_kind(reader, &members, path)?;
     Some(Field { name: name.to_owned(), title, description, required, kind, raw: raw.to_owned() })
@@ -193,19 +193,11 @@ fn read_kind(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) ->
             if members.get("enum").is_some() {
                 reader.violate(&path.name("enum"), Rule::Subset, "an enum must be of type \"string\"");
             }
-            if name == "boolean" {
-                let default = match members.get("default") {
-                    Some(raw) if kind(raw) == Kind::Boolean => Some(raw.get() == "true"),
-                    Some(_) => {
-                        reader.violate(&path.name("default"), Rule::Default, "must be a boolean");
-                        None
-                    }
-                    None => None,
-                };
-                Some(FieldKind::Boolean(BooleanField { default }))
+            Some(if name == "boolean" {
+                FieldKind::Boolean(read_boolean(reader, members, path))
             } else {
-                Some(FieldKind::Number(read_number(reader, members, name == "integer", path)))
-            }
+                FieldKind::Number(read_number(reader, members, name == "integer", path))
+            })
         }
         "array" if titled => {
             refuse_foreign(reader, members, path, &[]);
@@ -294,6 +286,18 @@ fn read_number(
         exclusive_maximum: exclusive(reader, "exclusiveMaximum"),
         default: default.map(|n| if integer { number::as_integer_literal(&n).unwrap_or(n) } else { n }),
     }
+}
+
+/// Every revision has a default for booleans.
+fn read_boolean(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) -> BooleanField {
+    let default = members.get("default").and_then(|raw| {
+        if kind(raw) == Kind::Boolean {
+            return Some(raw.get() == "true");
+        }
+        reader.violate(&path.name("default"), Rule::Default, "must be a boolean");
+        None
+    });
+    BooleanField { default }
 }
 
 fn read_select(reader: &mut Reader<'_>, members: &Members<'_>, path: &Path<'_>) -> Option<SelectField> {
@@ -433,7 +437,7 @@ fn read_titled(reader: &mut Reader<'_>, raw: &RawValue, path: &Path<'_>) -> Opti
         };
         let (value, title) = (member("const"), member("title"));
         if let (Some(value), Some(title)) = (value, title) {
-            choices.push(Choice { value, title: titled(title) });
+            choices.push(Choice { value, title: shown_title(title) });
         }
     }
     (choices.len() == count).then_some(choices)
@@ -450,11 +454,11 @@ fn read_enum_names(reader: &mut Reader<'_>, raw: &RawValue, choices: &mut [Choic
     }
     let limit = reader.rules.limits.max_option_chars;
     for (index, (item, choice)) in items.into_iter().zip(choices).enumerate() {
-        choice.title = reader.string(item, &path.index(index), limit).and_then(titled);
+        choice.title = reader.string(item, &path.index(index), limit).and_then(shown_title);
     }
 }
 
 /// A title as it is shown; an empty one is none.
-fn titled(title: String) -> Option<String> {
+fn shown_title(title: String) -> Option<String> {
     Some(text::sanitized_line(title)).filter(|title| !title.trim().is_empty())
 }
