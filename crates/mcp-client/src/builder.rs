@@ -101,7 +101,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Counts and lengths that a question may reach. One beyond them is refused with -32602.
+    /// Counts and lengths that a question may reach; a question beyond them is refused with -32602. Default:
+    /// [`RequestLimits::default`], each field of which says its value.
     pub fn elicitation_limits(mut self, limits: RequestLimits) -> Self {
         self.config.elicitation_limits = limits;
         self
@@ -231,7 +232,7 @@ impl ClientBuilder {
 
     /// What is kept of lists and read resources for as long as a server of the modern era says that they are fresh. Until
     /// then they are answered from memory; a notice of a change, a new subscription and [`Call::fresh`](crate::Call::fresh)
-    /// ask the server. [`CacheConfig::off`] asks in any case. Where an HTTP server is given credentials that may change by
+    /// ask the server. Default: [`CacheConfig::default`], 256 results of 4 MiB in all; [`CacheConfig::off`] keeps nothing. Where an HTTP server is given credentials that may change by
     /// themselves, only what it calls public is kept, unless a configuration is given here: then tell the client with
     /// [`Client::authorization_changed`].
     pub fn cache(mut self, cache: CacheConfig) -> Self {
@@ -251,13 +252,16 @@ impl ClientBuilder {
 
     /// Whether and how calls are tried again that failed on their way to an HTTP server: any call of which no byte was sent,
     /// and lists, reads, completions and the handshake where the connection broke or a gateway refused; a tool call of which the
-    /// server may have seen anything is never repeated. Each time is told as a diagnostic. [`RetryConfig::off`] never tries again.
+    /// server may have seen anything is never repeated. Each time is told as a diagnostic. Default:
+    /// [`RetryConfig::default`], three attempts in all, the second at most 250 ms after the first; [`RetryConfig::off`] never
+    /// tries again.
     pub fn retry(mut self, retry: RetryConfig) -> Self {
         self.config.retry = retry;
         self
     }
 
-    /// What the protocol core may hold at once. Bounds on single messages belong to the transport: see `limits` of
+    /// What the protocol core may hold at once. Default: [`Limits::default`](crate::Limits), each field of which says its value.
+    /// Bounds on single messages belong to the transport: see `limits` of
     /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
         self.config.limits = limits;

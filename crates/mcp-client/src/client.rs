@@ -137,7 +137,7 @@ impl Client {
         self.desk().route(key, handler)
     }
 
-    /// Waits until a URL elicitation of this client's server is complete: see [`Desk::completed`].
+    /// Waits until a URL elicitation of this client's server is complete: see [`Desk::completed`]. Cancel safe.
     pub async fn elicitation_completed(&self, elicitation_id: &str, timeout: Option<Duration>) -> bool {
         let intake = self.inner.driver.intake();
         intake.desk().completed(intake.server(), elicitation_id, timeout).await

@@ -55,7 +55,7 @@ enum Cause {
     #[cfg(feature = "schema")]
     Output(Box<OutputError>),
     Misuse(Misuse),
-    Misused(String),
+    MisuseBecause(String),
     /// A server of a host that is not connected.
     NotConnected(String),
     /// The key of an extension or of `_meta`.
@@ -126,6 +126,11 @@ pub struct Limit {
     pub value: u64,
 }
 
+/// A count, for [`Limit::value`].
+pub(crate) fn as_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 impl Error {
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
@@ -158,7 +163,7 @@ impl Error {
             },
             Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
             Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
-            Cause::Key(_) | Cause::Misuse(_) | Cause::Misused(_) => ErrorKind::Misuse,
+            Cause::Key(_) | Cause::Misuse(_) | Cause::MisuseBecause(_) => ErrorKind::Misuse,
             Cause::Result { .. } => ErrorKind::PeerMisbehaved,
             Cause::Transport(error) => match error.kind() {
                 TransportKind::Closed => ErrorKind::Closed,
@@ -238,11 +243,11 @@ impl Error {
                 _ => None,
             },
             Cause::Misuse(Misuse::TooManyCalls { limit }) => {
-                Some(Limit { name: "max_calls", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
+                Some(Limit { name: "max_calls", value: as_u64(*limit) })
             }
             Cause::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
             Cause::Call(CallError::Task(TaskError::TooManyInputs { limit })) => {
-                Some(Limit { name: "max_inputs", value: u64::try_from(*limit).unwrap_or(u64::MAX) })
+                Some(Limit { name: "max_inputs", value: as_u64(*limit) })
             }
             Cause::Call(CallError::Task(TaskError::TooManyPolls { limit })) => {
                 Some(Limit { name: "max_polls", value: u64::from(*limit) })
@@ -389,12 +394,12 @@ impl Error {
     }
 
     pub(crate) fn limit_exceeded(name: &'static str, value: usize) -> Self {
-        let value = u64::try_from(value).unwrap_or(u64::MAX);
-        Self::new(Cause::Limit(Limit { name, value }), false)
+        Self::new(Cause::Limit(Limit { name, value: as_u64(value) }), false)
     }
 
-    pub(crate) fn misused(message: impl Into<String>) -> Self {
-        Self::new(Cause::Misused(message.into()), false)
+    /// A misuse that the core does not know of, in our own words.
+    pub(crate) fn misuse_because(message: impl Into<String>) -> Self {
+        Self::new(Cause::MisuseBecause(message.into()), false)
     }
 
     /// Something that is no call took too long.
@@ -474,7 +479,7 @@ impl fmt::Display for Cause {
             Self::Misuse(error) => error.fmt(f),
             Self::Connector(_) => f.write_str("the application could not say where the server is"),
             Self::Key(error) => error.fmt(f),
-            Self::Misused(message) | Self::NotConnected(message) => f.write_str(message),
+            Self::MisuseBecause(message) | Self::NotConnected(message) => f.write_str(message),
             Self::Result { method, .. } => {
                 write!(f, "the result of {method} does not have the shape of the protocol")
             }
@@ -512,7 +517,7 @@ impl std::error::Error for Error {
             Cause::Key(_)
             | Cause::Limit(_)
             | Cause::Misuse(_)
-            | Cause::Misused(_)
+            | Cause::MisuseBecause(_)
             | Cause::NotConnected(_) => None,
         }
     }

@@ -24,7 +24,7 @@ impl ClientBuilder {
         let settings = serde_json::value::to_raw_value(&settings)
             .ok()
             .and_then(Settings::from_raw)
-            .ok_or_else(|| Error::misused("the settings of an extension must be a JSON object"))?;
+            .ok_or_else(|| Error::misuse_because("the settings of an extension must be a JSON object"))?;
         Ok(self.extension_settings(&id, settings))
     }
 

@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use hmac_sha256::Hash as Sha256;
 use mcp_model::Tool;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::canonical;
+use crate::{canonical, sha256_text};
 
 /// What a tool was, in 32 bytes; see [`tool_fingerprint`].
 ///
@@ -49,12 +50,9 @@ pub struct ToolFingerprint([u8; 32]);
 ///
 /// [`ClientEvent::ListChanged`]: crate::ClientEvent::ListChanged
 pub fn tool_fingerprint(tool: &Tool) -> ToolFingerprint {
-    let written = |value: serde_json::Result<Box<RawValue>>| value.ok();
-    let annotations =
-        tool.annotations.as_ref().and_then(|hints| written(serde_json::value::to_raw_value(hints)));
-    let text = |text: &String| written(serde_json::value::to_raw_value(text));
-    let description = tool.description.as_ref().and_then(text);
-    let (name, title) = (text(&tool.name), tool.title.as_ref().and_then(text));
+    let annotations = tool.annotations.as_ref().and_then(json);
+    let description = tool.description.as_ref().and_then(json);
+    let (name, title) = (json(&tool.name), tool.title.as_ref().and_then(json));
     // In the order of the keys.
     let members = [
         ("annotations", annotations.as_deref()),
@@ -79,6 +77,10 @@ pub fn tool_fingerprint(tool: &Tool) -> ToolFingerprint {
     ToolFingerprint(Sha256::hash(&out))
 }
 
+fn json(value: &impl Serialize) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(value).ok()
+}
+
 impl ToolFingerprint {
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
@@ -88,8 +90,7 @@ impl ToolFingerprint {
 
 impl fmt::Display for ToolFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        sha256_text::write(f, &self.0)
     }
 }
 
@@ -116,16 +117,7 @@ impl FromStr for ToolFingerprint {
     type Err = InvalidFingerprint;
 
     fn from_str(text: &str) -> Result<Self, InvalidFingerprint> {
-        let digits = text.strip_prefix("sha256:").ok_or(InvalidFingerprint)?.as_bytes();
-        if digits.len() != 64 || digits.iter().any(|digit| !matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(InvalidFingerprint);
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| InvalidFingerprint)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| InvalidFingerprint)?;
-        }
-        Ok(Self(bytes))
+        sha256_text::read(text).map(Self).ok_or(InvalidFingerprint)
     }
 }
 

@@ -21,6 +21,7 @@ mod requests;
 mod sampling;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod sha256_text;
 #[cfg(feature = "skills")]
 pub mod skills;
 mod subscription;

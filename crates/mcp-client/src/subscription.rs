@@ -47,15 +47,13 @@ pub enum Change {
 }
 
 impl Client {
-    /// Subscribes to changes, and waits until the server has granted something.
+    /// Subscribes to changes, and waits until the server has granted something. Dropping the future gives the subscription up.
     ///
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) where a legacy server has no resource subscriptions,
     /// [`Rpc`](crate::ErrorKind::Rpc) where the server refuses, [`Timeout`](crate::ErrorKind::Timeout) where it says
     /// nothing within the client's `request_timeout`.
-    ///
-    /// Dropping the future gives the subscription up.
     pub async fn subscription(&self, wanted: SubscriptionFilter) -> Result<Subscription, Error> {
         // Before the request: a change may follow the grant at once.
         let events = self.driver().listen();

@@ -15,8 +15,8 @@ pub struct DeskConfig {
     /// Where open questions are written down, for other processes to see and answer. Default: nowhere; open questions are
     /// in memory then. A question that cannot be written down ends as `cancel`, and nobody sees it.
     ///
-    /// A desk that clients of several runtimes share looks after it from one of them, one of several threads where there is
-    /// one: a runtime of one thread stands still while nobody drives it.
+    /// Where clients on several tokio runtimes share the desk, one of these runtimes does the work for the inbox, a
+    /// multi-threaded one if there is any: a current-thread runtime stands still while nobody drives it.
     pub inbox: Option<Arc<dyn Inbox>>,
     /// How often the inbox is asked for answers while questions are open. Default 250 ms, which a person does not notice.
     pub inbox_poll_interval: Duration,

@@ -30,6 +30,7 @@ mod pending;
 mod state;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -134,8 +135,9 @@ impl Desk {
         ElicitationRoute::new(self.clone(), key, id)
     }
 
-    /// The questions that no handler takes, of every server, one after another. Each goes to one listener: where there are
-    /// several, to the one that listens longest, one of a single client first.
+    /// The questions that no handler takes, of every server, one after another. Each goes to one listener: to one that
+    /// [a client](crate::Client::elicitations) gave for its own questions before one of the desk, and among several to the one
+    /// that has listened longest.
     pub fn elicitations(&self) -> Elicitations {
         self.listen(None)
     }
@@ -226,28 +228,23 @@ impl Desk {
     ///
     /// Cancel safe.
     pub async fn completed(&self, server: &str, elicitation_id: &str, timeout: Option<Duration>) -> bool {
-        let (waiter, ended) = {
-            let server: Arc<str> = Arc::from(server);
-            let waiting = self.with(|state, now| {
-                let waiting = state.machine.wait(now, &server, elicitation_id, timeout);
-                waiting.map(|waiting| match waiting {
-                    Wait::Waiting(waiter) => {
-                        let (tell, told) = oneshot::channel();
-                        state.waiters.insert(waiter, tell);
-                        Err((waiter, told))
-                    }
-                    Wait::Done(completed) => Ok(completed),
-                    _ => Ok(false),
-                })
+        let server: Arc<str> = Arc::from(server);
+        let waiting =
+            self.with(|state, now| match state.machine.wait(now, &server, elicitation_id, timeout) {
+                Ok(Wait::Waiting(waiter)) => {
+                    let (tell, told) = oneshot::channel();
+                    state.waiters.insert(waiter, tell);
+                    ControlFlow::Continue((waiter, told))
+                }
+                Ok(Wait::Done(completed)) => ControlFlow::Break(completed),
+                Ok(_) | Err(_) => ControlFlow::Break(false),
             });
-            match waiting {
-                Ok(Ok(completed)) => return completed,
-                Ok(Err(waiting)) => waiting,
-                Err(_) => return false,
-            }
+        let (waiter, told) = match waiting {
+            ControlFlow::Continue(waiting) => waiting,
+            ControlFlow::Break(completed) => return completed,
         };
         let _waiting = Waiting { desk: self, waiter };
-        ended.await.unwrap_or(false)
+        told.await.unwrap_or(false)
     }
 
     /// Takes a question out of the hands of its handler.

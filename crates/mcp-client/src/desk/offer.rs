@@ -101,8 +101,8 @@ impl Desk {
                 }
             }
             ElicitReply::Defer => {
-                let is_there = self.has_remote();
-                let goes_on = self.with(|state, now| state.put_off(now, question, is_there));
+                let has_remote = self.has_remote();
+                let goes_on = self.with(|state, now| state.put_off(now, question, has_remote));
                 if goes_on {
                     self.offer(question);
                 }

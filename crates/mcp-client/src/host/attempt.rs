@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::connector::Connector;
-use super::desired::Restored;
+use super::desired::{Connection, Restored};
 use super::event::{Desired, Generation, ServerState};
 use super::registry::{Connected, Phase, Registry, State, not_connected};
 use crate::client::Client;
@@ -170,8 +170,9 @@ async fn make(
             if !host.upgrade().is_some_and(|registry| registry.made(&name, generation, &client)) {
                 return;
             }
-            let restored = Registry::restore(&host, &name, generation, &client).await;
-            Ok((client, restored))
+            let connection = Connection { host: host.clone(), name: Arc::clone(&name), generation, client };
+            let restored = connection.restore().await;
+            Ok((connection.client, restored))
         }
         Err(error) => Err(error.at_server(&name)),
     };

@@ -25,11 +25,18 @@ impl Drop for Standing {
     }
 }
 
-/// The right to ask a connection for what is desired.
-pub(super) struct Asking {
+/// A connection that can be asked for what is desired of its server. It holds the host weakly: a server that does not answer
+/// must not keep a host alive that was dropped.
+pub(super) struct Connection {
+    pub(super) host: Weak<Registry>,
     pub(super) name: Arc<str>,
     pub(super) generation: Generation,
     pub(super) client: Client,
+}
+
+/// A connection with the right to ask it: of two who desire different things the later one waits for the earlier.
+pub(super) struct Asking {
+    pub(super) connection: Connection,
     _right: OwnedMutexGuard<()>,
 }
 
@@ -53,26 +60,20 @@ pub(super) struct Restored {
     pub(super) right: Option<OwnedMutexGuard<()>>,
 }
 
-impl Registry {
-    /// Asks a new connection for what is desired of its server. Bounded in time.
-    pub(super) async fn restore(
-        host: &Weak<Self>,
-        name: &Arc<str>,
-        generation: Generation,
-        client: &Client,
-    ) -> Restored {
+impl Connection {
+    /// Asks a new connection for everything that is desired of its server, within
+    /// [`HostLimits::restore_timeout`](super::HostLimits::restore_timeout).
+    pub(super) async fn restore(&self) -> Restored {
         let mut restored = Restored::default();
-        let asking = host.upgrade().and_then(|registry| {
-            let mut state = registry.lock();
-            Some((Arc::clone(&state.current(name, generation)?.asking), registry.limits.restore_timeout))
-        });
-        let Some((asking, limit)) = asking else { return restored };
+        let limit = self.host.upgrade().map(|registry| registry.limits.restore_timeout);
+        let asking = self.server(|server| Some(Arc::clone(&server.asking)));
+        let (Some(limit), Some(asking)) = (limit, asking) else { return restored };
         let ends = ends(limit);
         restored.right = within(ends, limit, async { Ok(asking.lock_owned().await) }).await.ok();
-        if let Err(error) = within(ends, limit, Self::ask_for_level(host, name, generation, client)).await {
+        if let Err(error) = within(ends, limit, self.ask_for_level()).await {
             restored.missing.push((Desired::LoggingLevel, error));
         }
-        match within(ends, limit, Self::subscribe(host, name, generation, client)).await {
+        match within(ends, limit, self.subscribe()).await {
             Ok(None) => {}
             Ok(Some(granted)) => {
                 restored.standing = Some(granted.standing);
@@ -83,6 +84,56 @@ impl Registry {
         restored
     }
 
+    pub(super) async fn ask_for_level(&self) -> Result<(), Error> {
+        if let Some(level) = self.server(|server| server.logging_level.clone()) {
+            self.client.set_logging_level(level).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives back what the server granted.
+    pub(super) async fn ask_for_subscription(&self) -> Result<SubscriptionFilter, Error> {
+        let Some(granted) = self.subscribe().await? else {
+            self.replace_standing(None);
+            return Ok(SubscriptionFilter::new());
+        };
+        // The old one goes after the new one stands: nothing is missed in between.
+        if self.replace_standing(Some(granted.standing)) {
+            let (host, name) = (self.host.clone(), Arc::clone(&self.name));
+            Registry::tell_end(host, name, self.generation, granted.ended);
+        }
+        Ok(granted.filter)
+    }
+
+    /// Asks for the subscription that is desired, if there is one.
+    async fn subscribe(&self) -> Result<Option<Granted>, Error> {
+        let Some(wanted) = self.server(|server| server.subscription.clone()) else { return Ok(None) };
+        let driver = Arc::clone(self.client.driver());
+        let stands = driver.subscribe(wanted, self.client.request_options()).await?;
+        let standing = Standing { task: stands.task };
+        Ok(Some(Granted { filter: stands.granted, standing, ended: stands.ended }))
+    }
+
+    /// Whether the connection still stands and has the new one now.
+    fn replace_standing(&self, mut standing: Option<Standing>) -> bool {
+        let Some(registry) = self.host.upgrade() else { return false };
+        let mut state = registry.lock();
+        let Some(connected) = state.connected(&self.name, self.generation) else { return false };
+        std::mem::swap(&mut connected.standing, &mut standing);
+        drop(state);
+        drop(standing);
+        true
+    }
+
+    /// Reads something of the server, while this is its newest connection.
+    fn server<T>(&self, read: impl FnOnce(&Server) -> Option<T>) -> Option<T> {
+        let registry = self.host.upgrade()?;
+        let mut state = registry.lock();
+        read(state.current(&self.name, self.generation)?)
+    }
+}
+
+impl Registry {
     /// Tells of what a connection does not get.
     pub(super) fn not_restored(
         &self,
@@ -128,7 +179,7 @@ impl Registry {
 
     /// Changes what is desired of a server. Gives back its connection to ask, if there is one, and the right to ask it.
     pub(super) async fn desire(
-        &self,
+        self: &Arc<Self>,
         name: &str,
         change: impl FnOnce(&mut Server) + Send,
     ) -> Result<Option<Asking>, Error> {
@@ -143,61 +194,12 @@ impl Registry {
         let Some((name, server)) = state.servers.get_key_value(name) else { return Ok(None) };
         Ok(match (&server.phase, server.generation) {
             (Phase::Connected(connected), Some(generation)) => {
-                let client = connected.client.clone();
-                Some(Asking { name: Arc::clone(name), generation, client, _right: right })
+                let (host, name) = (Arc::downgrade(self), Arc::clone(name));
+                let connection = Connection { host, name, generation, client: connected.client.clone() };
+                Some(Asking { connection, _right: right })
             }
             _ => None,
         })
-    }
-
-    pub(super) async fn ask_for_level(
-        host: &Weak<Self>,
-        name: &Arc<str>,
-        generation: Generation,
-        client: &Client,
-    ) -> Result<(), Error> {
-        let level = host
-            .upgrade()
-            .and_then(|registry| registry.lock().current(name, generation)?.logging_level.clone());
-        if let Some(level) = level {
-            client.set_logging_level(level).await?;
-        }
-        Ok(())
-    }
-
-    /// Gives back what the server granted.
-    pub(super) async fn ask_for_subscription(
-        host: &Weak<Self>,
-        name: &Arc<str>,
-        generation: Generation,
-        client: &Client,
-    ) -> Result<SubscriptionFilter, Error> {
-        let Some(granted) = Self::subscribe(host, name, generation, client).await? else {
-            Self::replace_standing(host, name, generation, None);
-            return Ok(SubscriptionFilter::new());
-        };
-        // The old one goes after the new one stands: nothing is missed in between.
-        if Self::replace_standing(host, name, generation, Some(granted.standing)) {
-            Self::tell_end(host.clone(), Arc::clone(name), generation, granted.ended);
-        }
-        Ok(granted.filter)
-    }
-
-    /// Asks for the subscription that is desired, if there is one.
-    async fn subscribe(
-        host: &Weak<Self>,
-        name: &Arc<str>,
-        generation: Generation,
-        client: &Client,
-    ) -> Result<Option<Granted>, Error> {
-        let wanted = host
-            .upgrade()
-            .and_then(|registry| registry.lock().current(name, generation)?.subscription.clone());
-        let Some(wanted) = wanted else { return Ok(None) };
-        let driver = Arc::clone(client.driver());
-        let stands = driver.subscribe(wanted, client.request_options()).await?;
-        let standing = Standing { task: stands.task };
-        Ok(Some(Granted { filter: stands.granted, standing, ended: stands.ended }))
     }
 
     /// Tells when the subscription of a connection that stands is over.
@@ -213,25 +215,9 @@ impl Registry {
             }
         });
     }
-
-    /// Whether the connection still stands and has the new one now.
-    fn replace_standing(
-        host: &Weak<Self>,
-        name: &Arc<str>,
-        generation: Generation,
-        mut standing: Option<Standing>,
-    ) -> bool {
-        let Some(registry) = host.upgrade() else { return false };
-        let mut state = registry.lock();
-        let Some(connected) = state.connected(name, generation) else { return false };
-        std::mem::swap(&mut connected.standing, &mut standing);
-        drop(state);
-        drop(standing);
-        true
-    }
 }
 
-/// Waits for it until then.
+/// Waits for an answer until `ends`, which is `limit` after the first wait began; `None` has no end.
 async fn within<T>(
     ends: Option<Instant>,
     limit: Duration,

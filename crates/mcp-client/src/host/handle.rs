@@ -76,8 +76,8 @@ impl Host {
         Self::builder(client).build()
     }
 
-    /// Begins to set up a host whose clients are set up like `client`. What a single server needs beside that says its
-    /// [`Connector::configure`].
+    /// Begins to set up a host whose clients are set up like `client`. [`Connector::configure`] adds what a single server needs
+    /// beside that.
     pub fn builder(client: ClientBuilder) -> HostBuilder {
         HostBuilder::new(client)
     }
@@ -106,9 +106,11 @@ impl Host {
     /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect).
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
-            return Err(Error::misused("the name of a server is empty, too long or has control characters"));
+            return Err(Error::misuse_because(
+                "the name of a server is empty, too long or has control characters",
+            ));
         }
-        let taken = || Error::misused("a server of this name is connected already");
+        let taken = || Error::misuse_because("a server of this name is connected already");
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
         loop {
             // Dropped when the lock is free: what it owns may be of this host.
@@ -142,7 +144,8 @@ impl Host {
     }
 
     /// Connects to a server anew, the way it was connected to before. A connection that stands is closed first. Several who
-    /// ask at the same time share one attempt.
+    /// ask at the same time share one attempt: it is given up when the last of their futures is dropped. A closing that was
+    /// begun goes on.
     ///
     /// # Errors
     ///
@@ -198,7 +201,8 @@ impl Host {
         }
     }
 
-    /// Disconnects a server and forgets it, with everything that is desired of it and its URL elicitations.
+    /// Disconnects a server and forgets it, with everything that is desired of it and its URL elicitations. If the future is
+    /// dropped the closing goes on, and the server is not forgotten.
     ///
     /// # Errors
     ///
@@ -223,7 +227,8 @@ impl Host {
     /// Closes every connection, all at the same time, gives up every attempt, and ends the streams of events. No further
     /// connection can be made. Gives back how each connection was closed.
     ///
-    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout).
+    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout). If the future is dropped the
+    /// closings go on; calling this again waits for them and then ends the streams.
     pub async fn close(&self) -> Vec<(Arc<str>, Result<Closed, Error>)> {
         let names: Vec<Arc<str>> = {
             let mut state = self.registry.lock();
@@ -303,30 +308,30 @@ impl Host {
         self.registry.set_roots(roots.into_iter().collect())
     }
 
-    /// Wants log messages of this level and above of a server, on this connection and on later ones. Waits until the server
-    /// agrees, where it is connected.
+    /// Asks a server for log messages of this level and above, on this connection and on each later one. Waits until the
+    /// server agrees, where it is connected. The level is remembered from the start of the call, whether or not the server
+    /// agrees or the future is dropped.
     ///
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has, and where the server has no logging; those of a
-    /// call. The wish stays.
+    /// call.
     pub async fn set_logging_level(&self, name: &str, level: LoggingLevel) -> Result<(), Error> {
         let asking = self.registry.desire(name, |server| server.logging_level = Some(level)).await?;
         let Some(asking) = asking else { return Ok(()) };
-        let host = Arc::downgrade(&self.registry);
-        let agreed = Registry::ask_for_level(&host, &asking.name, asking.generation, &asking.client).await;
-        agreed.map_err(|error| error.at_server(name))
+        asking.connection.ask_for_level().await.map_err(|error| error.at_server(name))
     }
 
-    /// Wants to be told of these changes by a server, on this connection and on later ones, as
+    /// Asks a server to tell of these changes, on this connection and on each later one. They come as
     /// [`ListChanged`](crate::ClientEvent::ListChanged) and [`ResourceUpdated`](crate::ClientEvent::ResourceUpdated) among the
-    /// [`events`](Self::events). It takes the place of what was wanted before; an empty filter wants nothing. Gives back
-    /// what the server granted, or `None` where it is not connected.
+    /// [`events`](Self::events). The filter takes the place of the one before; an empty one asks for nothing. Gives back
+    /// what the server granted, or `None` where it is not connected. The filter is remembered from the start of the call,
+    /// whether or not the server agrees or the future is dropped.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has; those of
-    /// [`Client::subscription`]. The wish stays, and so does the subscription that stood before.
+    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has; those of [`Client::subscription`], and then the
+    /// subscription that stood before goes on.
     pub async fn set_subscription(
         &self,
         name: &str,
@@ -335,9 +340,7 @@ impl Host {
         let wanted = Some(wanted).filter(|wanted| !wanted.is_empty());
         let asking = self.registry.desire(name, |server| server.subscription = wanted).await?;
         let Some(asking) = asking else { return Ok(None) };
-        let host = Arc::downgrade(&self.registry);
-        let granted =
-            Registry::ask_for_subscription(&host, &asking.name, asking.generation, &asking.client).await;
+        let granted = asking.connection.ask_for_subscription().await;
         granted.map(Some).map_err(|error| error.at_server(name))
     }
 

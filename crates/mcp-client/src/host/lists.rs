@@ -32,7 +32,7 @@ impl Host {
     /// The tools of every connected server that has any to offer, all pages, in the order of the servers' names. The servers
     /// are asked at the same time, and one that fails or hangs spoils no other.
     ///
-    /// [`HostLimits`](super::HostLimits) bounds each list in time and size.
+    /// [`HostLimits`](super::HostLimits) bounds each list in time and size. Dropping the future cancels the calls.
     pub async fn list_tools(&self) -> Vec<ServerList<Tool>> {
         self.lists::<ListToolsRequestParams, _>(ServerFeature::Tools, |client| client.list_tools()).await
     }

@@ -274,7 +274,7 @@ impl Drop for Registry {
 
 /// The error for a name that no server has.
 pub(super) fn unknown(name: &str) -> Error {
-    Error::misused(format!("no server is named \"{}\"", Untrusted::new(name, MAX_SHOWN_NAME)))
+    Error::misuse_because(format!("no server is named \"{}\"", Untrusted::new(name, MAX_SHOWN_NAME)))
 }
 
 /// The error of who needs a connection and finds none.

@@ -125,8 +125,11 @@ where
 
     /// The items of all pages.
     ///
-    /// A server that no longer knows a cursor of its own is asked for the whole list again, once. A server that repeats a cursor, never ends or gives too much is stopped: what was read is returned, and a diagnostic says so.
-    /// An item that cannot be read is left out and reported as a diagnostic.
+    /// A server that no longer knows a cursor of its own is asked for the whole list again, once. One that repeats a cursor,
+    /// or goes beyond [`max_pages`](Self::max_pages) or [`max_bytes`](Self::max_bytes), is asked no further: what was read is
+    /// returned, and a diagnostic says so. An item that cannot be read is left out and reported as a diagnostic.
+    ///
+    /// Dropping the future cancels the request for the page that is on its way.
     ///
     /// # Errors
     ///
@@ -208,13 +211,22 @@ where
     R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
     R::Result: ListedItem + Send + 'static,
 {
-    /// The next page; `None` after the last. A failed page can be asked for again.
+    /// The next page; `None` after the last. A page that failed to arrive is asked for again by the next call; one that arrived
+    /// and cannot be read is not. Cancel safe: a dropped call is the same as a page that did not arrive.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is no page.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.next_raw().await? else { return Ok(None) };
         R::Result::read_page(R::METHOD, raw).map(Some)
     }
 
-    /// The next page as raw JSON, with every member the server sent.
+    /// The next page as raw JSON, with every member the server sent; otherwise as [`next`](Self::next).
+    ///
+    /// # Errors
+    ///
+    /// As [`next`](Self::next).
     pub async fn next_raw(&mut self) -> Result<Option<RawJson>, Error> {
         let mut params = self.list.first.clone();
         match &self.cursor {

@@ -40,7 +40,7 @@ impl Client {
     /// `tools/call`. `arguments` must serialise to a JSON object; `()` sends none.
     ///
     /// A tool that fails says so in the result ([`CallToolResult::is_error`]), so that a model can read it; an `Err`
-    /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error) first.
+    /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error::outcome_unknown) first.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
         self.call_tool_raw(name.into(), serde_json::value::to_raw_value(&arguments))
     }
@@ -61,7 +61,7 @@ impl Client {
                 params.arguments = Some(raw);
                 let mut call = self.request(params);
                 if !is_object {
-                    call.params = Err(crate::Error::misused("tool arguments must be a JSON object"));
+                    call.params = Err(crate::Error::misuse_because("tool arguments must be a JSON object"));
                 }
                 call
             }

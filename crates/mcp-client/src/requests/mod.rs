@@ -249,7 +249,7 @@ impl Client {
         let mut call = self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), reading);
         match meta {
             Some(Ok(meta)) => return call.meta(meta),
-            Some(Err(_)) => call.params = Err(Error::misused("_meta must be a JSON object")),
+            Some(Err(_)) => call.params = Err(Error::misuse_because("_meta must be a JSON object")),
             None => {}
         }
         call
@@ -271,7 +271,7 @@ impl Client {
         let mut call = self.call_with(method.into(), params, Reading::RAW);
         match meta {
             Some(Value::Object(meta)) => return call.meta(meta),
-            Some(_) => call.params = Err(Error::misused("_meta must be a JSON object")),
+            Some(_) => call.params = Err(Error::misuse_because("_meta must be a JSON object")),
             None => {}
         }
         call

@@ -70,7 +70,7 @@ impl Client {
         let params = if ours {
             Ok(None)
         } else {
-            Err(Error::misused("the suspended call was made to another server"))
+            Err(Error::misuse_because("the suspended call was made to another server"))
         };
         let mut call = self.call_with(method, params, Reading::typed());
         let answers = answers.into_iter().collect();

@@ -10,10 +10,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::{OutputError, SchemaError};
-use super::guard::number;
 use super::{OutputSchema, SchemaLimits};
 use crate::builder::ClientBuilder;
-use crate::error::Error;
+use crate::error::{Error, as_u64};
 use crate::requests::Call;
 
 /// What a client remembers of the tools it listed.
@@ -101,9 +100,9 @@ impl Known {
         let Some(text) = text else { return };
         let bytes = self.bytes.saturating_add(tool.name.len()).saturating_add(text.len());
         if self.by_tool.len() >= limits.max_tools {
-            self.full = Some(SchemaError::limit("max_tools", number(limits.max_tools)));
+            self.full = Some(SchemaError::limit("max_tools", as_u64(limits.max_tools)));
         } else if bytes > limits.max_tools_bytes {
-            self.full = Some(SchemaError::limit("max_tools_bytes", number(limits.max_tools_bytes)));
+            self.full = Some(SchemaError::limit("max_tools_bytes", as_u64(limits.max_tools_bytes)));
         } else {
             self.bytes = bytes;
             self.by_tool.insert(tool.name.clone(), Arc::new(Declared::new(text)));
@@ -124,7 +123,7 @@ impl Declared {
         }
         let content = output.structured_content.ok_or(SchemaError::Missing)?;
         if content.get().len() > limits.max_value_bytes {
-            return Err(SchemaError::limit("max_value_bytes", number(limits.max_value_bytes)));
+            return Err(SchemaError::limit("max_value_bytes", as_u64(limits.max_value_bytes)));
         }
         let schema = self.compiled.get_or_init(|| OutputSchema::new(&self.text, limits)).as_ref();
         let schema = schema.map_err(SchemaError::clone)?;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::SchemaLimits;
 use super::error::SchemaError;
-use super::guard::number;
+use crate::error::as_u64;
 
 /// What a check comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<'a> Count<'a> {
         }
         let Value::Object(members) = schema else { return Ok(1) };
         if depth > limits.max_evaluation_depth {
-            return Err(SchemaError::limit("max_evaluation_depth", number(limits.max_evaluation_depth)));
+            return Err(SchemaError::limit("max_evaluation_depth", as_u64(limits.max_evaluation_depth)));
         }
         self.deepest = self.deepest.max(depth);
         let key = (address(schema), address(value));
@@ -110,7 +110,7 @@ impl<'a> Count<'a> {
         for (key, member) in members {
             let mut meet = |schema: &'a Value, part: &'a Value, times: usize| {
                 let once = self.pair(schema, part, depth + 1)?;
-                count = count.saturating_add(once.saturating_mul(number(times)));
+                count = count.saturating_add(once.saturating_mul(as_u64(times)));
                 Ok::<(), SchemaError>(())
             };
             match (key.as_str(), member, value) {
@@ -209,7 +209,7 @@ fn own_cost(members: &Map<String, Value>, value: &Value) -> u64 {
         Value::String(text) if members.contains_key("pattern") => cost += text.len() / 64,
         _ => {}
     }
-    number(cost)
+    as_u64(cost)
 }
 
 /// The percent encoding of a fragment, taken away. What is no encoding stays, and then means nothing.

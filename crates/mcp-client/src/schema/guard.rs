@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::SchemaLimits;
 use super::error::SchemaError;
+use crate::error::as_u64;
 
 /// The dialects that are known, without the fragment that some write.
 const DIALECTS: &[&str] = &[
@@ -17,7 +18,7 @@ const DIALECTS: &[&str] = &[
 /// Reads a schema and checks everything that can be checked without knowing the value.
 pub(super) fn read(text: &str, limits: &SchemaLimits) -> Result<Value, SchemaError> {
     if text.len() > limits.max_schema_bytes {
-        return Err(SchemaError::limit("max_schema_bytes", number(limits.max_schema_bytes)));
+        return Err(SchemaError::limit("max_schema_bytes", as_u64(limits.max_schema_bytes)));
     }
     let schema: Value = serde_json::from_str(text)
         .map_err(|_| SchemaError::unusable("it is no JSON, or nests too deeply"))?;
@@ -49,14 +50,14 @@ impl Walk<'_> {
     fn visit(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
         let limits = self.limits;
         if depth > limits.max_schema_depth {
-            return Err(SchemaError::limit("max_schema_depth", number(limits.max_schema_depth)));
+            return Err(SchemaError::limit("max_schema_depth", as_u64(limits.max_schema_depth)));
         }
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.visit(item, depth + 1)),
             Value::Object(members) => {
                 self.objects += 1;
                 if self.objects > limits.max_subschemas {
-                    return Err(SchemaError::limit("max_subschemas", number(limits.max_subschemas)));
+                    return Err(SchemaError::limit("max_subschemas", as_u64(limits.max_subschemas)));
                 }
                 for (key, value) in members {
                     self.patterns += match (key.as_str(), value) {
@@ -65,7 +66,7 @@ impl Walk<'_> {
                         _ => 0,
                     };
                     if self.patterns > limits.max_patterns {
-                        return Err(SchemaError::limit("max_patterns", number(limits.max_patterns)));
+                        return Err(SchemaError::limit("max_patterns", as_u64(limits.max_patterns)));
                     }
                     check_reference(key, value, depth)?;
                     // What stands here is data and no schema.
@@ -93,8 +94,4 @@ fn check_reference(key: &str, value: &Value, depth: usize) -> Result<(), SchemaE
         }
         _ => Ok(()),
     }
-}
-
-pub(super) fn number(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }

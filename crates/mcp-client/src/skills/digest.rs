@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use hmac_sha256::Hash as Sha256;
 
+use crate::sha256_text;
+
 /// SHA-256 of a file's raw bytes.
 ///
 /// It comes from the server that also sends the file: it shows that the two fit together, never that either can be trusted.
@@ -44,31 +46,13 @@ impl FromStr for SkillDigest {
     type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
-        let digits = text.strip_prefix("sha256:").ok_or(InvalidDigest)?.as_bytes();
-        if digits.len() != 64 {
-            return Err(InvalidDigest);
-        }
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let [high, low] = pair else { return Err(InvalidDigest) };
-            *byte = (nibble(*high)? << 4) | nibble(*low)?;
-        }
-        Ok(Self(bytes))
-    }
-}
-
-fn nibble(digit: u8) -> Result<u8, InvalidDigest> {
-    match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        _ => Err(InvalidDigest),
+        sha256_text::read(text).map(Self).ok_or(InvalidDigest)
     }
 }
 
 impl fmt::Display for SkillDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        sha256_text::write(f, &self.0)
     }
 }
 

@@ -12,7 +12,8 @@ use super::SkillLimits;
 use super::digest::SkillDigest;
 use super::error::{SkillError, SkillErrorKind, shown};
 use super::frontmatter::depth_exceeded;
-use super::path::{Root, SKILL_FILE, as_u64, is_name};
+use super::path::{Root, SKILL_FILE, is_name};
+use crate::error::as_u64;
 
 /// A skill as its entry describes it. Every rule that an entry must keep was checked; nothing of the skill was read.
 ///

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::SkillLimits;
 use super::error::{SkillError, SkillErrorKind, shown};
-use super::path::as_u64;
+use crate::error::as_u64;
 
 /// A value of the YAML.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,8 @@ use super::digest::SkillDigest;
 use super::entry::{Skill, SkillFile};
 use super::error::{SkillError, SkillErrorKind, shown};
 use super::frontmatter::Frontmatter;
-use super::path::{SKILL_FILE, as_u64};
+use super::path::SKILL_FILE;
+use crate::error::as_u64;
 
 /// A skill whose `SKILL.md` was fetched and verified: the host acts on it as long as it holds this, under the entry that it was
 /// loaded from. Only its own files can be read through it, and only from its own server.

@@ -105,6 +105,8 @@ struct ServerSettings {
 }
 
 /// The skills of one server. Cheap to clone; it keeps the connection.
+///
+/// Dropping the future of a method, here or of a [`LoadedSkill`], cancels the request that is under way.
 #[derive(Clone, Debug)]
 pub struct Skills {
     client: Client,

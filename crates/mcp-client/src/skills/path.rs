@@ -6,6 +6,7 @@
 
 use super::SkillLimits;
 use super::error::{SkillError, SkillErrorKind, shown};
+use crate::error::as_u64;
 
 /// The file that makes a folder a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
@@ -137,10 +138,6 @@ fn check_depth(segments: &[String], uri: &str, limits: &SkillLimits) -> Result<(
     }
     let what = format!("{depth} folders within each other exceed the limit of {limit}");
     Err(SkillError::limit_exceeded(uri, "max_path_depth", as_u64(limit), what))
-}
-
-pub(crate) fn as_u64(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 fn is_scheme(text: &str) -> bool {

@@ -216,8 +216,8 @@ impl ServerEntry {
     /// # Errors
     ///
     /// [`EntryProblem::Disabled`]; [`EntryProblem::Unexpanded`] before [`expand`](Self::expand), where it refers to
-    /// variables; [`EntryProblem::HttpMissing`] for a URL without the feature `http`; [`EntryProblem::Refused`] for a URL or header that cannot be used, [`EntryProblem::Missing`] for a command
-    /// that became empty.
+    /// variables; [`EntryProblem::HttpMissing`] for a URL without the feature `http`; [`EntryProblem::Refused`] for a URL or
+    /// header that cannot be used; [`EntryProblem::Missing`] for a command that became empty.
     pub fn endpoint(&self) -> Result<Endpoint, EntryError> {
         match &self.transport {
             #[cfg(feature = "http")]
