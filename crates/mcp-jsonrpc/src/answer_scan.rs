@@ -1,4 +1,4 @@
-//! Whose answer a text is that nobody keeps: the id of an answer, found while its bytes pass by.
+//! Which call is answered by a text that cannot be kept or decoded: the answer's id, found while the bytes pass by.
 
 use memchr::memchr2;
 

@@ -5,6 +5,8 @@
 //! strings. Only a text with more is followed level by level, 64 bytes at a time: a bit for each byte that matters, and the
 //! strings as the stretches between the quotes.
 
+use crate::scan::{escaped, prefix_xor};
+
 /// Whether brackets are open to this depth at most. Exact for valid JSON, and a guess for what is none.
 pub(crate) fn is_within(json: &[u8], max_depth: usize) -> bool {
     has_few_brackets(json, max_depth) || Levels::default().stay_within(json, max_depth)
@@ -37,9 +39,10 @@ fn is_open(byte: u8) -> bool {
 #[derive(Default)]
 struct Levels {
     open: usize,
-    in_string: bool,
-    /// The first byte of the next block stands behind a backslash.
-    escaped: bool,
+    /// All ones while inside a string, else zero.
+    in_string: u64,
+    /// One when a backslash at the end of a block escapes the first byte of the next.
+    escape_carry: u64,
 }
 
 const BLOCK: usize = 64;
@@ -80,28 +83,10 @@ impl Levels {
 
     /// The bytes that lie in strings: from an opening quote to before the closing one.
     fn strings(&mut self, marks: &Marks) -> u64 {
-        let quotes = marks.quotes & !self.escapes(marks.backslashes);
-        // Each bit becomes the parity of the quotes up to it.
-        let mut parity = quotes;
-        for shift in [1, 2, 4, 8, 16, 32] {
-            parity ^= parity << shift;
-        }
-        let strings = if self.in_string { !parity } else { parity };
-        self.in_string = strings >> (BLOCK - 1) == 1;
+        let quotes = marks.quotes & !escaped(marks.backslashes, &mut self.escape_carry);
+        let strings = prefix_xor(quotes) ^ self.in_string;
+        self.in_string = 0_u64.wrapping_sub(strings >> (BLOCK - 1));
         strings
-    }
-
-    /// The bytes that stand behind a backslash that is not itself escaped.
-    fn escapes(&mut self, backslashes: u64) -> u64 {
-        let mut escapes = u64::from(std::mem::take(&mut self.escaped));
-        let mut left = backslashes & !escapes;
-        while left != 0 {
-            let lowest = left & left.wrapping_neg();
-            escapes |= lowest << 1;
-            left &= !(lowest | lowest << 1);
-            self.escaped = lowest >> (BLOCK - 1) == 1;
-        }
-        escapes
     }
 }
 

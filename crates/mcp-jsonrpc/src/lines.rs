@@ -71,8 +71,8 @@ impl fmt::Debug for Line<'_> {
 
 /// Splits a byte stream into lines.
 ///
-/// LF ends a line; a CR before it is dropped; blank lines (empty or white space) are skipped unless they are over the limit; one byte order mark at
-/// the start of the stream is dropped. Work is linear in the bytes received, however they are cut, and nothing is
+/// LF ends a line; a CR before it is dropped; blank lines (empty or white space) are skipped unless they are over the limit;
+/// one byte order mark at the start of the stream is dropped. Work is linear in the bytes received, however they are cut, and nothing is
 /// allocated in steady state.
 ///
 /// Read into [`spare`](Self::spare), tell with [`commit`](Self::commit), then take lines until there is none:

@@ -23,11 +23,12 @@ impl fmt::Debug for PlainAnswer<'_> {
 }
 
 /// Looks whether a text has the shape of an answer with a result: an object of `jsonrpc`, `id` and `result`, each once
-/// and in any order, and nothing else. Of the result only its brackets are counted, so that it costs a small part of reading it.
+/// and in any order, and nothing else. Of the result only its brackets are counted, which takes a small part of the time that
+/// reading it takes.
 ///
 /// The promise: **if** [`PlainAnswer::result`] parses as one JSON value, then the text is a valid message, and
-/// [`decode`](crate::decode) finds the same id and the same result in it. So who knows the type of the awaited result parses it right away, and reads it once; when
-/// that does not succeed, or here is `None`, `decode` tells what the text is.
+/// [`decode`](crate::decode) finds the same id and the same result in it. So a caller that knows the type of the awaited result
+/// parses it right away, and reads it once. Where that fails, or this gives `None`, `decode` tells what the text is.
 ///
 /// `None` also where the result is nested more deeply than [`DecodeLimits::max_depth`] allows.
 ///

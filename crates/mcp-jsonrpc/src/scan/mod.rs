@@ -94,8 +94,9 @@ impl Nesting {
     }
 }
 
-/// Which bytes follow an odd run of backslashes.
-fn escaped(backslash: u64, carry: &mut u64) -> u64 {
+/// Which bytes follow an odd run of backslashes. `carry` is what the block before left for this one, and then what this one
+/// leaves: one where its last byte escapes the next.
+pub(crate) fn escaped(backslash: u64, carry: &mut u64) -> u64 {
     if backslash == 0 {
         return std::mem::take(carry);
     }
@@ -113,7 +114,7 @@ fn escaped(backslash: u64, carry: &mut u64) -> u64 {
 
 /// Bit `i` of the result is the parity of bits `0..=i`: with quotes, whether byte `i` lies in a string (the opening
 /// quote counts as inside, the closing one as outside).
-fn prefix_xor(mut bits: u64) -> u64 {
+pub(crate) fn prefix_xor(mut bits: u64) -> u64 {
     bits ^= bits << 1;
     bits ^= bits << 2;
     bits ^= bits << 4;
