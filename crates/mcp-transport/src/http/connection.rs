@@ -57,9 +57,9 @@ impl HttpConnection {
     /// # Errors
     ///
     /// `Connect`, `ConnectionLost`, `Timeout` (only where a deadline is set), `LimitExceeded`, `Unauthorized`
-    /// (401, and 403 unless its body may hold a JSON-RPC error), `SessionLost` (it counts as lost from then on, and `initialize` opens a new one), `Status`, `PeerMisbehaved`
-    /// (a redirect that is not followed, 202 to a request, a response that is no MCP answer), `Misuse` (a routing header that
-    /// cannot be sent). [`Error::outcome_unknown`] tells whether the message may have been processed.
+    /// (401, and 403 unless its body may hold a JSON-RPC error), `SessionLost` (it counts as lost from then on, and
+    /// `initialize` opens a new one), `Status`, `PeerMisbehaved` (a redirect that is not followed, 202 to a request, a response
+    /// that is no MCP answer), `Misuse` (a routing header that cannot be sent). [`Error::outcome_unknown`] tells whether the message may have been processed.
     ///
     /// # Cancel safety
     ///

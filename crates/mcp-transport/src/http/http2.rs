@@ -5,8 +5,7 @@ use std::time::Duration;
 /// Settings of HTTP/2 (RFC 9113), given to [`HttpServer::http2`](super::HttpServer::http2).
 ///
 /// All exchanges share one connection, each as a stream of its own; dropping an exchange resets its stream only. When the
-/// server's limit of concurrent streams is reached, one more connection is opened. A response
-/// with more header fields than [`max_headers`](super::HttpLimits::max_headers) fails with kind `LimitExceeded`;
+/// server's limit of concurrent streams is reached, one more connection is opened. A response with more header fields than [`max_headers`](super::HttpLimits::max_headers) fails with kind `LimitExceeded`;
 /// `max_head_bytes` is told to the server, so a larger head has kind `PeerMisbehaved`.
 ///
 /// A request is sent again where the server says that it has not processed it (a refused stream, or one above the last

@@ -37,7 +37,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// The MCP endpoint of a server: an absolute `http` URL, or `https` with the feature `tls`. The URL is the application's choice, so no address is refused.
+    /// The MCP endpoint of a server: an absolute `http` URL, or `https` with the feature `tls`. The URL is the application's
+    /// choice, so no address is refused.
     ///
     /// # Errors
     ///
@@ -70,7 +71,8 @@ impl HttpServer {
         Ok(self)
     }
 
-    /// Whether the `Authorization` header comes from somebody who may give another one at any time.
+    /// Whether the `Authorization` header comes from [`credentials`](Self::credentials) or [`token`](Self::token), and so may
+    /// change at any time.
     #[must_use]
     pub fn has_changing_credentials(&self) -> bool {
         self.config.credentials.0.is_some()
