@@ -27,10 +27,16 @@ use mcp_jsonrpc::{
     DecodeLimits, ErrorCode, ErrorObject, Incoming, Message, RawJson, RequestId, decode, decode_slice,
 };
 use mcp_model::{Implementation, ProtocolVersion, Root};
+use mcp_proto as proto;
 use mcp_proto::{
     Answer, CallId, CallOptions, Config, Connection, ElicitationSupport, Event, Limits, Mode, Origin,
-    ServerRequestId, TaskConfig, Transmit, TransmitKind,
+    TaskConfig, Transmit, TransmitKind,
 };
+
+use self::ledger::Ledger;
+
+#[path = "../../crates/mcp-proto/src/tests/invariants/ledger.rs"]
+mod ledger;
 
 const MAX_CALLS: usize = 8;
 const MAX_QUESTIONS: usize = 4;
@@ -53,25 +59,17 @@ pub fn session_ops(data: &[u8]) {
 struct World {
     core: Connection,
     now: Instant,
-    calls: Vec<CallId>,
-    ended: HashSet<CallId>,
-    forgotten: HashSet<CallId>,
+    ledger: Ledger,
     initialize: Option<CallId>,
     /// Requests on the wire: call, and whether the driver handed it to the transport.
     wire: HashMap<RequestId, (CallId, bool)>,
     cancelled: HashSet<RequestId>,
     held: Vec<Transmit>,
     holding: bool,
-    questions: Vec<ServerRequestId>,
-    gone: HashSet<ServerRequestId>,
     /// How many answers each id of the peer may still get.
     owed: HashMap<RequestId, usize>,
     /// What the core asks by itself: giving up tasks.
     own: HashSet<CallId>,
-    /// Calls that are tasks.
-    tasks: HashSet<CallId>,
-    /// Calls that were refused for URLs, and whether they still wait for them.
-    urls: HashMap<CallId, bool>,
 }
 
 impl World {
@@ -95,36 +93,30 @@ impl World {
         Self {
             core: Connection::new(config),
             now: Instant::now(),
-            calls: Vec::new(),
-            ended: HashSet::new(),
-            forgotten: HashSet::new(),
+            ledger: Ledger::default(),
             initialize: None,
             wire: HashMap::new(),
             cancelled: HashSet::new(),
             held: Vec::new(),
             holding: false,
-            questions: Vec::new(),
-            gone: HashSet::new(),
             owed: HashMap::new(),
             own: HashSet::new(),
-            tasks: HashSet::new(),
-            urls: HashMap::new(),
         }
     }
 
     fn play(&mut self, op: u8, rest: &[u8]) {
         let number = rest.first().map_or(0, |byte| usize::from(byte.wrapping_sub(b'0')));
-        let call = self.calls.len().checked_sub(1 + number).and_then(|at| self.calls.get(at)).copied();
+        let call = self.ledger.call(number);
         match op {
             b'>' => self.peer(Origin::Channel, rest),
             b'x' => {
-                let origin = self.calls.last().map_or(Origin::Channel, |call| Origin::Exchange(*call));
+                let origin = self.ledger.call(0).map_or(Origin::Channel, Origin::Exchange);
                 self.peer(origin, rest);
             }
             b's' => {
                 if let Ok(call) = self.core.start(self.now) {
                     self.initialize = Some(call);
-                    self.calls.push(call);
+                    self.ledger.made(call);
                 }
             }
             b'i' => {
@@ -162,16 +154,19 @@ impl World {
                     self.peer(Origin::Channel, &line);
                 }
             }
-            b'u' => self.urls(call, rest.len() > 1),
+            b'u' => {
+                if let Some(call) = call {
+                    self.ledger.urls_went(&mut self.core, self.now, call, rest.len() > 1);
+                }
+            }
             b'k' => {
                 if let Some(call) = call {
                     self.core.cancel(call, None);
                 }
             }
             b'f' => {
-                if let Some(call) = call.filter(|call| self.core.is_open(*call)) {
-                    self.core.forget(call);
-                    self.forgotten.insert(call);
+                if let Some(call) = call {
+                    self.ledger.forget(&mut self.core, call);
                 }
             }
             b'a' => self.answer(number, rest.get(1).copied().unwrap_or_default()),
@@ -219,25 +214,12 @@ impl World {
 
     fn call(&mut self, method: &str, params: Option<RawJson>, options: &CallOptions) {
         if let Ok(call) = self.core.call(self.now, method, params.as_ref(), options) {
-            assert!(!self.calls.contains(&call), "a call comes twice");
-            self.calls.push(call);
+            self.ledger.made(call);
         }
     }
 
-    fn urls(&mut self, call: Option<CallId>, done: bool) {
-        let Some(call) = call else { return };
-        let told = if done {
-            self.core.handle_urls_done(self.now, call)
-        } else {
-            self.core.handle_urls_refused(call)
-        };
-        let waited = self.urls.get_mut(&call).map(std::mem::take);
-        assert_eq!(told.is_ok(), waited == Some(true), "only a call that waits for URLs goes on");
-    }
-
     fn answer(&mut self, question: usize, kind: u8) {
-        let at = self.questions.len().checked_sub(1 + question);
-        let Some(&question) = at.and_then(|at| self.questions.get(at)) else { return };
+        let Some(question) = self.ledger.question(question) else { return };
         let answer = match kind {
             b'0' => Answer::Elicit(ElicitResult::cancel()),
             b'1' => Answer::Elicit(ElicitResult::accept_url()),
@@ -247,7 +229,8 @@ impl World {
         };
         let open = self.core.is_asked(question);
         if self.core.answer(self.now, question, answer).is_ok() {
-            assert!(open && self.gone.insert(question), "a question is answered twice");
+            assert!(open);
+            self.ledger.answered(question);
         }
     }
 
@@ -271,11 +254,11 @@ impl World {
             (TransmitKind::Request { id, .. }, Message::Request(request)) => {
                 assert_eq!(*id, request.id);
                 let call = transmit.owner.expect("a request has a call");
-                if !self.calls.contains(&call) {
+                if !self.ledger.calls.contains(&call) {
                     assert_eq!(request.method, "tasks/cancel", "nobody asked for this");
                     self.own.insert(call);
                 }
-                let again = request.method == "tools/call" && self.tasks.contains(&call);
+                let again = request.method == "tools/call" && self.ledger.tasks.contains(&call);
                 assert!(!again, "a call that became a task is made a second time");
                 assert!(self.wire.insert(id.clone(), (call, false)).is_none(), "an id comes twice");
                 self.held.push(transmit);
@@ -323,35 +306,9 @@ impl World {
     }
 
     fn event(&mut self, event: Event) {
+        self.ledger.event(&event);
         match event {
-            Event::CallEnded { call, outcome } => {
-                assert!(self.calls.contains(&call), "a call that nobody made");
-                assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
-                assert!(self.ended.insert(call), "a call ends twice");
-                assert_ne!(self.urls.get(&call), Some(&true), "the wait ends before its call");
-                if let Err(error) = outcome {
-                    assert_safe(&error.to_string());
-                }
-            }
-            Event::Progress { call, .. } => assert!(!self.ended.contains(&call), "progress after the end"),
-            Event::Task { call, .. } => {
-                assert!(!self.ended.contains(&call), "news of a task after its end");
-                self.tasks.insert(call);
-            }
-            Event::UrlsRequired(required) => {
-                assert!(self.urls.insert(required.call, true).is_none(), "a call is refused for URLs once");
-            }
-            Event::UrlsRequiredEnded { call } => {
-                assert_eq!(self.urls.insert(call, false), Some(true), "a wait that had ended");
-            }
-            Event::ServerRequest(question) => {
-                assert!(!self.questions.contains(&question.id), "a question comes twice");
-                self.questions.push(question.id);
-            }
-            Event::ServerRequestEnded { request, .. } => {
-                assert!(self.questions.contains(&request), "a question that was never asked");
-                assert!(self.gone.insert(request), "a question ends twice");
-            }
+            Event::CallEnded { outcome: Err(error), .. } => assert_safe(&error.to_string()),
             Event::Diagnostic(diagnostic) => assert_safe(&diagnostic.to_string()),
             _ => {}
         }
@@ -360,13 +317,14 @@ impl World {
     /// What holds after every operation.
     fn check(&self) {
         let own = self.own.iter().filter(|call| self.core.is_open(**call));
-        let open = self.calls.len() - self.ended.len() - self.forgotten.len() + own.count();
+        let open = self.ledger.open_calls(&self.core) + own.count();
         assert_eq!(self.core.calls_in_flight(), open);
-        assert_eq!(self.core.open_server_requests(), self.questions.len() - self.gone.len());
+        assert_eq!(self.core.open_server_requests(), self.ledger.open_questions());
         assert!(open <= MAX_CALLS && self.core.open_server_requests() <= MAX_QUESTIONS);
-        let deadlines = self.calls.iter().chain(&self.own).filter_map(|call| self.core.call_deadline(*call));
+        let deadlines =
+            self.ledger.calls.iter().chain(&self.own).filter_map(|call| self.core.call_deadline(*call));
         let patience =
-            self.questions.iter().filter_map(|question| self.core.server_request_deadline(*question));
+            self.ledger.questions.iter().filter_map(|question| self.core.server_request_deadline(*question));
         assert_eq!(self.core.poll_timeout(), deadlines.chain(patience).min());
     }
 
@@ -381,7 +339,7 @@ impl World {
     /// Time ends everything that has a deadline; the rest is given up.
     fn finish(mut self) {
         self.wait_out();
-        for call in self.calls.clone() {
+        for call in self.ledger.calls.clone() {
             self.core.cancel(call, None);
         }
         self.drain();

@@ -1,6 +1,7 @@
 //! Whatever happens in whatever order, some things always hold: see [`Model::check`] and [`Model::close`].
 
 mod answers;
+mod ledger;
 mod steps;
 
 use std::collections::{HashMap, HashSet};
@@ -13,12 +14,14 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use self::answers::{FRESH, KINDS, answer, task_notice};
+use self::ledger::Ledger;
 use self::steps::{Start, Step, server_id, start, step};
 use super::{config_with_elicitation, epoch, raw};
+use crate as proto;
 use crate::call::CallKind;
 use crate::{
     Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
-    ServerRequestId, TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
+    TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
 };
 
 const MAX_CALLS: usize = 4;
@@ -31,9 +34,7 @@ struct Model {
     now: Instant,
     /// Ids of requests that were put on the wire, in order, with their calls.
     wire: Vec<(Value, CallId)>,
-    calls: Vec<CallId>,
-    ended: HashSet<CallId>,
-    forgotten: HashSet<CallId>,
+    ledger: Ledger,
     dispatched: HashSet<CallId>,
     initialize: Option<CallId>,
     notices: HashMap<String, usize>,
@@ -45,19 +46,12 @@ struct Model {
     paused: bool,
     /// The driver reads results by itself where it may.
     takes: bool,
-    questions: Vec<ServerRequestId>,
-    gone_questions: HashSet<ServerRequestId>,
-    /// States that came back to the server: each does at most once.
-    /// Each state that was sent back, with the request that did so last.
+    /// Each state that was sent back to the server, with the request that did so last.
     returned: HashMap<String, Value>,
     /// Requests that were refused for their headers or revision.
     refused: HashSet<String>,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
     owed: HashMap<String, usize>,
-    /// Calls that were refused for URLs, and whether they still wait for them.
-    urls: HashMap<CallId, bool>,
-    /// Calls that are tasks.
-    tasks: HashSet<CallId>,
     /// Whether the server ever gave a result that stays fresh.
     gave_fresh: bool,
 }
@@ -91,9 +85,7 @@ impl Model {
             core: Connection::new(config),
             now: epoch(),
             wire: Vec::new(),
-            calls: Vec::new(),
-            ended: HashSet::new(),
-            forgotten: HashSet::new(),
+            ledger: Ledger::default(),
             dispatched: HashSet::new(),
             initialize: None,
             notices: HashMap::new(),
@@ -101,13 +93,9 @@ impl Model {
             holding: false,
             paused: false,
             takes: false,
-            questions: Vec::new(),
-            gone_questions: HashSet::new(),
             returned: HashMap::new(),
             refused: HashSet::new(),
             owed: HashMap::new(),
-            urls: HashMap::new(),
-            tasks: HashSet::new(),
             gave_fresh: false,
         };
         let version = match start {
@@ -137,18 +125,15 @@ impl Model {
             Step::Answer { question, kind } => self.answer(question, kind),
             Step::Call { seconds, progress, reset, task } => self.call(seconds, progress, reset, task),
             Step::Cancel { call } => {
-                if let Some(call) = self.calls.get(call) {
-                    self.core.cancel(*call, None);
+                if let Some(call) = self.ledger.call(call) {
+                    self.core.cancel(call, None);
                 }
             }
             Step::Close => self.core.handle_closed(),
             Step::Delivered => self.core.handle_initialized_delivered(self.now),
             Step::Forget { call } => {
-                if let Some(&call) = self.calls.get(call)
-                    && self.core.is_open(call)
-                {
-                    self.core.forget(call);
-                    self.forgotten.insert(call);
+                if let Some(call) = self.ledger.call(call) {
+                    self.ledger.forget(&mut self.core, call);
                 }
             }
             Step::Hold => self.holding = true,
@@ -199,7 +184,7 @@ impl Model {
                 if let Some((id, call)) = asked.cloned() {
                     // A task begins with one answer; the others are for requests about it.
                     let created = FRESH + 1;
-                    let is_task = self.tasks.contains(&call);
+                    let is_task = self.ledger.tasks.contains(&call);
                     let kind = if is_task { created + kind % (KINDS - created) } else { kind.min(created) };
                     self.peer_answer(&id, Origin::Channel, kind);
                 }
@@ -215,7 +200,7 @@ impl Model {
             Step::Start => {
                 if let Ok(call) = self.core.start(self.now) {
                     self.initialize = Some(call);
-                    self.calls.insert(0, call);
+                    self.ledger.made(call);
                 }
             }
             Step::Takes => self.takes = !self.takes,
@@ -260,10 +245,7 @@ impl Model {
             _ => ("tools/call", Some(raw(&json!({"name": "t", "arguments": {"a": 1}})))),
         };
         match self.core.call(self.now, method, params.as_ref(), &options) {
-            Ok(call) => {
-                assert!(!self.calls.contains(&call), "a call id came twice");
-                self.calls.insert(0, call);
-            }
+            Ok(call) => self.ledger.made(call),
             Err(refused) => {
                 assert_eq!(refused == Misuse::TooManyCalls { limit: MAX_CALLS }, open == MAX_CALLS);
                 assert_eq!(self.core.calls_in_flight(), open);
@@ -272,7 +254,7 @@ impl Model {
     }
 
     fn answer(&mut self, question: usize, kind: u8) {
-        let Some(&question) = self.questions.get(question) else { return };
+        let Some(question) = self.ledger.question(question) else { return };
         let answer = match kind {
             0 => Answer::Elicit(ElicitResult::cancel()),
             1 => Answer::Elicit(ElicitResult::accept(serde_json::Map::new())),
@@ -283,7 +265,8 @@ impl Model {
         let open = self.core.is_asked(question);
         match self.core.answer(self.now, question, answer) {
             Ok(()) => {
-                assert!(open && self.gone_questions.insert(question), "answered twice");
+                assert!(open);
+                self.ledger.answered(question);
             }
             Err(Misuse::WrongAnswer) => assert!(open && self.core.is_asked(question)),
             Err(_) => assert!(!open),
@@ -292,18 +275,10 @@ impl Model {
 
     /// The driver says how the URLs of a call went.
     fn urls_done(&mut self, call: usize, done: bool) {
-        let Some(&call) = self.calls.get(call) else { return };
         // It only knows what it has taken.
-        if self.paused {
-            return;
+        if let Some(call) = self.ledger.call(call).filter(|_| !self.paused) {
+            self.ledger.urls_went(&mut self.core, self.now, call, done);
         }
-        let told = if done {
-            self.core.handle_urls_done(self.now, call)
-        } else {
-            self.core.handle_urls_refused(call)
-        };
-        let waits = self.urls.get_mut(&call).map(std::mem::take);
-        assert_eq!(told.is_ok(), waits == Some(true), "only a call that waits for URLs goes on");
     }
 
     fn peer_answer(&mut self, id: &Value, origin: Origin, kind: u8) {
@@ -317,8 +292,8 @@ impl Model {
     }
 
     fn origin(&self, exchange: bool) -> Origin {
-        match self.calls.first() {
-            Some(call) if exchange => Origin::Exchange(*call),
+        match self.ledger.call(0) {
+            Some(call) if exchange => Origin::Exchange(call),
             _ => Origin::Channel,
         }
     }
@@ -360,7 +335,7 @@ impl Model {
         assert!(self.core.is_open(taking.call()));
         assert!(self.core.take_result(self.now, taking, &answer.id));
         assert!(!self.core.take_result(self.now, taking, &answer.id), "a result was taken twice");
-        assert!(self.calls.contains(&taking.call()) && self.ended.insert(taking.call()));
+        self.ledger.taken(taking.call());
         true
     }
 
@@ -419,7 +394,7 @@ impl Model {
                     }
                 }
                 assert!(self.core.is_open(call), "a request of a call that has ended is still queued");
-                let again = message["method"] == "tools/call" && self.tasks.contains(&call);
+                let again = message["method"] == "tools/call" && self.ledger.tasks.contains(&call);
                 assert!(!again, "a call that became a task is made a second time");
                 self.wire.push((id, call));
                 self.held.push(transmit);
@@ -459,39 +434,13 @@ impl Model {
     }
 
     fn event(&mut self, event: Event) {
+        self.ledger.event(&event);
         match event {
             Event::CallEnded { call, outcome } => {
-                assert_ne!(
-                    self.urls.get(&call),
-                    Some(&true),
-                    "the end of the wait comes before that of the call"
-                );
                 let was_sent = self.wire.iter().any(|(_, owner)| *owner == call);
                 assert!(was_sent || outcome.is_err() || self.gave_fresh, "a result that nobody gave");
-                assert!(self.calls.contains(&call), "a call that nobody made");
-                assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
-                assert!(self.ended.insert(call), "a call ended twice");
             }
-            Event::Progress { call, .. } => {
-                assert!(!self.ended.contains(&call), "progress after the end");
-            }
-            Event::Task { call, .. } => {
-                assert!(!self.ended.contains(&call), "news of a task after its end");
-                self.tasks.insert(call);
-            }
-            Event::UrlsRequired(required) => {
-                assert!(self.urls.insert(required.call, true).is_none(), "a call is refused for URLs once");
-            }
-            Event::UrlsRequiredEnded { call } => {
-                assert_eq!(self.urls.insert(call, false), Some(true), "a wait that had ended");
-            }
-            Event::ServerRequest(question) => {
-                assert!(!self.questions.contains(&question.id), "a question id came twice");
-                self.questions.insert(0, question.id);
-            }
-            Event::ServerRequestEnded { request, reason } => {
-                assert!(self.questions.contains(&request), "a question that was never asked");
-                assert!(self.gone_questions.insert(request), "a question ended twice");
+            Event::ServerRequestEnded { reason, .. } => {
                 assert!(reason != EndReason::Closed || self.core.is_closed());
             }
             _ => {}
@@ -501,12 +450,7 @@ impl Model {
     /// What holds after every step.
     fn check(&self) {
         let core = &self.core;
-        let open = |call: &&CallId| !self.ended.contains(call) && !self.forgotten.contains(call);
-        for call in &self.calls {
-            assert_eq!(core.is_open(*call), open(&call));
-        }
-        let calls = self.calls.iter().filter(open).count();
-        let questions = self.questions.len() - self.gone_questions.len();
+        let (calls, questions) = (self.ledger.open_calls(core), self.ledger.open_questions());
         // What the core asks by itself is to give up tasks.
         let own = core.calls.values().filter(|state| state.kind == CallKind::Restore).count();
         let waiting = core.calls.values().filter(|state| !state.on_wire).count();
@@ -514,7 +458,8 @@ impl Model {
         assert_eq!(core.open_server_requests(), questions);
         assert!(calls + own <= MAX_CALLS && questions <= MAX_QUESTIONS);
         let deadlines = core.calls.keys().filter_map(|call| core.call_deadline(*call));
-        let patience = self.questions.iter().filter_map(|question| core.server_request_deadline(*question));
+        let patience =
+            self.ledger.questions.iter().filter_map(|question| core.server_request_deadline(*question));
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
         let goes_on = core.calls.values().filter(|state| {
             let paces = state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some());
@@ -544,17 +489,14 @@ impl Model {
         } else {
             // No call and no question outlives its deadline; those without one are given up.
             self.wait_out();
-            for call in self.calls.clone() {
+            for call in self.ledger.calls.clone() {
                 self.core.cancel(call, None);
             }
             self.wait_out();
         }
         self.drain();
         self.check();
-        for call in &self.calls {
-            assert!(self.ended.contains(call) != self.forgotten.contains(call), "each call has one end");
-        }
-        assert_eq!(self.questions.len(), self.gone_questions.len());
+        assert_eq!((self.ledger.open_calls(&self.core), self.ledger.open_questions()), (0, 0));
         assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
         assert!(self.core.timers.is_empty() && self.core.poll_timeout().is_none());
     }
