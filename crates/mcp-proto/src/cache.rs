@@ -20,7 +20,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
-use mcp_model::{CacheScope, ProtocolVersion, methods};
+use mcp_model::{CacheScope, ProtocolVersion, meta, methods};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -293,10 +293,11 @@ impl ResultCache {
         struct Page {
             cursor: Option<String>,
         }
+        // -32002 was retired with 2026-07-28, and some servers of that revision send it all the same.
         let unknown = code == ErrorCode::INVALID_PARAMS
             || code == ErrorCode::METHOD_NOT_FOUND
             || code == ErrorCode::HEADER_MISMATCH
-            || code == RESOURCE_NOT_FOUND;
+            || code == ErrorCode::RESOURCE_NOT_FOUND;
         if !unknown {
             return;
         }
@@ -429,10 +430,7 @@ impl Key {
     }
 }
 
-const TRACE_CONTEXT: [&str; 3] = ["baggage", "traceparent", "tracestate"];
-
-/// What servers before 2026-07-28, and some after, say of a resource that they do not have.
-const RESOURCE_NOT_FOUND: ErrorCode = ErrorCode::new(-32002);
+const TRACE_CONTEXT: [&str; 3] = [meta::BAGGAGE, meta::TRACEPARENT, meta::TRACESTATE];
 
 fn is_plain_read(params: &str) -> bool {
     #[derive(Deserialize)]

@@ -103,6 +103,13 @@ impl Connection {
     /// `logging/setLevel`, which a modern server does not have, sends nothing to one: the level goes into each later
     /// request, where [`CallOptions::meta`] does not say another. Nor is anything sent where a result that is still fresh
     /// is kept ([`Config::cache`]).
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Closed`], [`Misuse::NotReady`] before the handshake is over, [`Misuse::TooManyCalls`]; what the server or the
+    /// revision does not have ([`Misuse::NotDeclaredByServer`], [`Misuse::NotInRevision`]) or the connection sends by itself
+    /// ([`Misuse::Reserved`]); and what cannot be written: [`Misuse::ParamsNotAnObject`], [`Misuse::MetaInParams`],
+    /// [`Misuse::InvalidKey`], [`Misuse::UnsendableArgument`].
     pub fn call(
         &mut self,
         now: Instant,
@@ -148,7 +155,10 @@ impl Connection {
 
     /// Sends a notification. Nothing comes back.
     ///
-    /// The notifications that the connection sends by itself ([`Misuse::Reserved`]) are refused.
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), with [`Misuse::Reserved`] for the notifications that the connection sends by itself and
+    /// [`Misuse::NotDeclaredByClient`] for those of a capability that was not declared.
     pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
         let version = self.ready()?.protocol_version;
         gate::check_notification(method, version, self.config.roots.is_some())?;

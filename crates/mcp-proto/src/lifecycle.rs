@@ -5,7 +5,7 @@ use std::time::Instant;
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
 use mcp_model::{
     Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities,
-    UnsupportedProtocolVersionData,
+    UnsupportedProtocolVersionData, methods,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -53,7 +53,7 @@ impl Connection {
         );
         let params = RawJson::from_serialize(&params).map_err(|_| Misuse::Unserializable)?;
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
-        self.send_request(now, call, "initialize", Some(&params), kind, &options)
+        self.send_request(now, call, methods::INITIALIZE, Some(&params), kind, &options)
     }
 
     /// The server accepted `initialize`.

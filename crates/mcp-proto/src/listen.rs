@@ -56,6 +56,12 @@ impl Connection {
     /// kinds come; [`Event::CallEnded`] is the end of the subscription, with `Ok` where the server ended it on purpose.
     /// [`cancel`](Self::cancel) ends it from this side. Of `options` only the timeout counts, for the wait until the
     /// server grants anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Closed`], [`Misuse::NotReady`] before the handshake is over, [`Misuse::TooManyCalls`] (a legacy server is asked
+    /// for each resource by a request of its own), [`Misuse::NotDeclaredByServer`] where a legacy server has no subscriptions to
+    /// resources.
     pub fn listen(
         &mut self,
         now: Instant,

@@ -21,12 +21,21 @@ impl Connection {
     /// Begins the handshake: queues its first request. The returned call ends with the server's `DiscoverResult` or
     /// `InitializeResult`, whatever it took; [`Event::Ready`] follows, after `initialize` once
     /// `notifications/initialized` was delivered.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Started`] the second time, [`Misuse::Closed`] once the connection was closed, [`Misuse::Unserializable`] where
+    /// the client's own information has no JSON form.
     pub fn start(&mut self, now: Instant) -> Result<CallId, Misuse> {
         self.start_from(now, now)
     }
 
     /// As [`start`](Self::start), where the handshake goes on that `began` over another connection to the same server (a
     /// program that was started again, a server of another transport): both have the time of one.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
     pub fn start_from(&mut self, now: Instant, began: Instant) -> Result<CallId, Misuse> {
         match self.phase {
             Phase::Idle => {}

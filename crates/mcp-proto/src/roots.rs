@@ -23,7 +23,12 @@ impl Roots {
 }
 
 impl Connection {
-    /// Replaces the offered roots and tells the server if they differ. Needs roots to have been offered at start.
+    /// Replaces the offered roots and tells the server if they differ.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::NotDeclaredByClient`] where no roots were offered at the start ([`Config::roots`](crate::Config::roots)),
+    /// because then the server was told that there are none; [`Misuse::Closed`].
     pub fn set_roots(&mut self, roots: Vec<Root>) -> Result<(), Misuse> {
         if self.config.roots.is_none() {
             return Err(Misuse::NotDeclaredByClient { capability: "roots" });

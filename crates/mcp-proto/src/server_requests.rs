@@ -106,8 +106,8 @@ impl ServerRequests {
             .then(|| format!("the client keeps at most {capacity_bytes} bytes of unanswered requests"))
     }
 
-    /// Forgets every question, oldest first, and those that ended.
-    /// With the calls whose time stood still for each.
+    /// Forgets every question, those that ended too. Gives back the open ones, oldest first, each with the calls whose time
+    /// stood still for it.
     pub(crate) fn drain(&mut self) -> Vec<(ServerRequestId, Vec<CallId>)> {
         self.by_wire_id.clear();
         self.ended.clear();
@@ -119,8 +119,12 @@ impl ServerRequests {
 }
 
 impl Connection {
-    /// Answers a question of the server. Refused if it is no longer open, or if the answer is of a kind that the
-    /// question cannot have; then it stays open.
+    /// Answers a question of the server.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::StaleRequest`] where it is no longer open, [`Misuse::WrongAnswer`] for an answer of a kind that the question
+    /// cannot have; then it stays open.
     pub fn answer(&mut self, now: Instant, request: ServerRequestId, answer: Answer) -> Result<(), Misuse> {
         let open = self.server_requests.open.get(&request).ok_or(Misuse::StaleRequest)?;
         if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage(_))) {

@@ -135,8 +135,13 @@ impl std::error::Error for UnreadableQuestion {}
 
 impl Connection {
     /// Takes up a call that was put away ([`CallOptions::suspend`]). Each of its requests needs its answer; answers to
-    /// elicitations are checked, and filled with defaults, as ever. Refused with [`Misuse::UnfitAnswer`] where one is
-    /// missing, does not fit or answers nothing: nothing was sent then, and it can be tried again.
+    /// elicitations are checked, and filled with defaults, as ever.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::UnfitAnswer`] where an answer is missing, does not fit or answers nothing; [`Misuse::NotInRevision`] under a
+    /// legacy revision, and for a method that takes no input; otherwise as [`call`](Self::call). Nothing was sent then, and
+    /// it can be tried again.
     pub fn resume_suspended(
         &mut self,
         now: Instant,

@@ -69,8 +69,10 @@ impl fmt::Debug for StoredTask {
 impl Connection {
     /// Waits for a task that is at the server already, and asks at once. It ends as the call would have that became it.
     ///
-    /// Refused with [`Misuse::NotDeclaredByClient`] without [`Config::tasks`](crate::Config::tasks), and where the server
-    /// has no tasks.
+    /// # Errors
+    ///
+    /// [`Misuse::NotDeclaredByClient`] without [`Config::tasks`](crate::Config::tasks), [`Misuse::NotDeclaredByServer`] or
+    /// [`Misuse::NotInRevision`] where the server has no tasks or none of this method; otherwise as [`call`](Self::call).
     pub fn resume_task(
         &mut self,
         now: Instant,
