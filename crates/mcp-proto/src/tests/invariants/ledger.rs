@@ -47,9 +47,11 @@ impl Ledger {
         }
     }
 
-    /// The result of a call was taken without an event.
-    pub(super) fn taken(&mut self, call: CallId) {
-        assert!(self.calls.contains(&call) && self.ended.insert(call), "a call ended twice");
+    /// A call has ended, by an event or because the driver took its result by itself.
+    pub(super) fn ended(&mut self, call: CallId) {
+        assert!(self.calls.contains(&call), "a call that nobody made");
+        assert!(!self.forgotten.contains(&call), "a forgotten call has no end");
+        assert!(self.ended.insert(call), "a call ended twice");
     }
 
     /// The core took an answer to a question.
@@ -72,9 +74,7 @@ impl Ledger {
                     Some(&true),
                     "the end of the wait comes before that of the call"
                 );
-                assert!(self.calls.contains(call), "a call that nobody made");
-                assert!(!self.forgotten.contains(call), "a forgotten call has no end");
-                assert!(self.ended.insert(*call), "a call ended twice");
+                self.ended(*call);
             }
             Event::Progress { call, .. } => assert!(!self.ended.contains(call), "progress after the end"),
             Event::ServerRequest(question) => {

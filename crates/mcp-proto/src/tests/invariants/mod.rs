@@ -335,7 +335,7 @@ impl Model {
         assert!(self.core.is_open(taking.call()));
         assert!(self.core.take_result(self.now, taking, &answer.id));
         assert!(!self.core.take_result(self.now, taking, &answer.id), "a result was taken twice");
-        self.ledger.taken(taking.call());
+        self.ledger.ended(taking.call());
         true
     }
 
