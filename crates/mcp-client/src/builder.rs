@@ -19,7 +19,7 @@ use mcp_transport::stdio::{LineConnection, StdioServer};
 use crate::client::Client;
 use crate::defaults::Defaults;
 use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
-use crate::driver::{ChannelLink, Driver, EventFn, Link, Listeners, Receiver, Sender, now};
+use crate::driver::{Driver, EventFn, LineLink, Link, Listeners, Receiver, now};
 use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -260,9 +260,10 @@ impl ClientBuilder {
         self
     }
 
-    /// What the protocol core may hold at once. Default: [`Limits::default`](crate::Limits), each field of which says its value.
-    /// Bounds on single messages belong to the transport: see `limits` of
-    /// [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer).
+    /// What a connection may hold at once. Default: [`Limits::default`](crate::Limits), each field of which says its value. One that
+    /// lets nothing through is refused when connecting ([`Misuse`](crate::ErrorKind::Misuse)). Bounds on single messages belong to the
+    /// transport: see `limits` of [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer); those of questions to
+    /// [`DeskConfig`](crate::DeskConfig).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
         self.config.limits = limits;
         self
@@ -291,6 +292,7 @@ impl ClientBuilder {
     }
 
     async fn connecting(mut self, endpoint: Endpoint) -> Result<Client, Error> {
+        self.config.limits.check().map_err(Error::misuse)?;
         let seat = self.seat(&endpoint);
         if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
@@ -332,17 +334,17 @@ impl ClientBuilder {
 
     fn line_client(&self, connection: LineConnection, name: String, seat: Seat) -> (Client, Arc<Driver>) {
         let (sender, receiver) = connection.split();
-        self.channel_client(Sender::Line(sender), Receiver::Line(Box::new(receiver)), name, seat)
+        self.channel_client(Link::Line(LineLink::new(sender)), Receiver::Line(Box::new(receiver)), name, seat)
     }
 
     fn channel_client(
         &self,
-        sender: Sender,
+        link: Link,
         receiver: Receiver,
         name: String,
         seat: Seat,
     ) -> (Client, Arc<Driver>) {
-        let driver = self.driver(Link::Channel(ChannelLink::new(sender)), name, seat);
+        let driver = self.driver(link, name, seat);
         let client = Client::new(Arc::clone(&driver), self.defaults.clone(), Some(receiver));
         (client, driver)
     }
@@ -354,7 +356,7 @@ impl ClientBuilder {
         server: &HttpServer,
         seat: Seat,
     ) -> Result<Client, Error> {
-        use crate::driver::HttpLink;
+        use crate::driver::{HttpLink, SseLink};
         use mcp_proto::Wire;
 
         let connection = server.connect();
@@ -365,8 +367,11 @@ impl ClientBuilder {
         if server.has_changing_credentials() && !self.cache_is_set {
             self.config.cache.keep_private = false;
         }
-        let driver =
-            self.driver(Link::Http(HttpLink::new(connection.clone())), server.describe(), seat.clone());
+        let driver = self.driver(
+            Link::Http(HttpLink::new(connection.clone(), &self.config.limits)),
+            server.describe(),
+            seat.clone(),
+        );
         let error = match Client::new(driver, self.defaults.clone(), None).finish_connecting(begun).await {
             Ok(client) => return Ok(client),
             Err(error) => error,
@@ -390,8 +395,9 @@ impl ClientBuilder {
                     let reason = VerdictReason::RefusedWithStatus(status);
                     self.config.mode = Mode::Known(Verdict::new(ProtocolVersion::V2024_11_05, reason));
                 }
-                let (sender, receiver) = (Sender::Sse(sender), Receiver::Sse(Box::new(receiver)));
-                let (client, _) = self.channel_client(sender, receiver, server.describe(), seat);
+                let (link, receiver) =
+                    (Link::Sse(SseLink::new(sender, &self.config.limits)), Receiver::Sse(Box::new(receiver)));
+                let (client, _) = self.channel_client(link, receiver, server.describe(), seat);
                 client.finish_connecting(begun).await.map_err(|again| again.after(error))
             }
             // What the server said to the newer transport says more than that it has not the older one either.

@@ -10,7 +10,6 @@ use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
 use mcp_proto::{CallOptions, ServerFacts};
 use mcp_transport::stdio::CloseReport;
-use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
 use crate::builder::ClientBuilder;
@@ -18,7 +17,7 @@ use crate::close_reason::CloseReason;
 use crate::defaults::Defaults;
 use crate::desk::{Desk, ElicitationRoute, Elicitations};
 use crate::driver::spans;
-use crate::driver::{Driver, Link, MAX_BACKGROUND_NOTICES, Receiver};
+use crate::driver::{Driver, Link, Receiver, SessionHead};
 use crate::elicitation::ElicitationHandler;
 use crate::error::Error;
 use crate::event::Events;
@@ -26,6 +25,22 @@ use crate::event::Events;
 /// A connection to one MCP server.
 ///
 /// Cheap to clone; all clones share the connection. Every method may be called from any task at any time.
+///
+/// # Order
+///
+/// Over a program's pipes and any other byte stream, what is said first leaves first: a call is said when its future is first polled,
+/// [`notify`](Self::notify) and [`set_roots`](Self::set_roots) when they are called, an answer to the server when its handler is
+/// done, and the notice that a call is given up between its request and whatever follows from its end. That holds too for what waits
+/// because the server does not read, whether or not a future is polled meanwhile: nothing is overtaken and nothing holds up what
+/// stands behind it. A call that is given up before its request left is taken out, and the server hears nothing of it. What
+/// two threads say at the same time leaves in either order.
+///
+/// Over HTTP each message is a request of its own, and they may overtake each other on the way; the protocol gives them no order
+/// there. Only what [`notify`](Self::notify) and [`set_roots`](Self::set_roots) send keeps its order: each is posted when
+/// the server has accepted the one before, or that failed. To have the server know something before a call, say it in a call and wait
+/// for its answer.
+///
+/// # End
 ///
 /// [`close`](Self::close) ends the connection gracefully. When the last clone is dropped without it, the connection
 /// ends in the background: a child process gets the same steps as by `close`, or is killed with its process group if the
@@ -41,7 +56,8 @@ struct Inner {
     server: OnceLock<ServerFacts>,
     /// The reader of the connection (the pipe, or the standing HTTP stream).
     reader: Mutex<Option<AbortHandle>>,
-    closed: OnceCell<Closed>,
+    /// What the request carries that ends the session, from when the connection was closed.
+    head: OnceLock<SessionHead>,
 }
 
 /// How a connection was closed.
@@ -71,7 +87,7 @@ impl Client {
                 defaults,
                 server: OnceLock::new(),
                 reader: Mutex::new(reader),
-                closed: OnceCell::new(),
+                head: OnceLock::new(),
             }),
         }
     }
@@ -152,7 +168,7 @@ impl Client {
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         self.check_notices()?;
         let roots = roots.into_iter().collect();
-        self.inner.driver.with(|core, _| core.set_roots(roots)).map_err(Error::misuse)
+        self.inner.driver.say(|core| core.set_roots(roots)).map_err(Error::misuse)
     }
 
     /// Sends a notification that this library has no method for.
@@ -160,17 +176,18 @@ impl Client {
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is no JSON object, [`Closed`](crate::ErrorKind::Closed),
-    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while 8,192 messages wait for a server that does not read.
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while [`Limits::max_waiting_notices`](crate::Limits::max_waiting_notices)
+    /// messages (8,192) wait for a server that does not read.
     pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
         self.check_notices()?;
-        self.inner.driver.with(|core, _| core.notify(method, params.as_ref())).map_err(Error::misuse)
+        self.inner.driver.say(|core| core.notify(method, params.as_ref())).map_err(Error::misuse)
     }
 
     fn check_notices(&self) -> Result<(), Error> {
         if self.is_closed() || self.inner.driver.takes_notices() {
             return Ok(());
         }
-        Err(Error::limit_exceeded("max_background_notices", MAX_BACKGROUND_NOTICES))
+        Err(Error::limit_exceeded("max_waiting_notices", self.inner.driver.limits().max_waiting_notices))
     }
 
     /// Tells the client that its requests are made under another authorization from now on (another user, another token),
@@ -183,8 +200,8 @@ impl Client {
     /// is deleted, a child process gets the end of its input, then time, then signals. Bounded in time by the
     /// transport's configuration (10 s by default).
     ///
-    /// Clones may close at the same time; there is one closing, and all get its result. Closing again returns it
-    /// again. Cancel safe: another call picks up where a dropped one stopped.
+    /// Clones may close at the same time; there is one closing, and all get its result, whichever of them is polled. Closing again
+    /// returns it again. Cancel safe: another call picks up where a dropped one stopped.
     ///
     /// Handlers of open questions are dropped, but for one that closes from its own task: that one runs on, and waits for
     /// nothing of its own here.
@@ -197,26 +214,26 @@ impl Client {
         Box::pin(self.close_once())
     }
 
+    /// Nobody who closes depends on another one's future being polled.
     async fn close_once(&self) -> Closed {
-        self.inner
-            .closed
-            .get_or_init(|| async {
-                let head = self.inner.driver.head();
-                self.inner.driver.give_up();
-                let process = match self.inner.driver.link() {
-                    Link::Channel(link) => link.close().await,
-                    Link::Http(link) => {
-                        // The standing stream first: a server may wait for it before it lets the session go.
-                        self.inner.stop_reader();
-                        link.close(head).await;
-                        None
-                    }
-                };
+        // That of the session, which is unknown once the connection is given up.
+        let head = self.inner.head.get_or_init(|| self.inner.driver.head()).clone();
+        self.inner.driver.give_up();
+        let process = match self.inner.driver.link() {
+            Link::Line(link) => Some(link.close().await),
+            Link::Sse(link) => {
+                link.stop();
+                None
+            }
+            Link::Http(link) => {
+                // The standing stream first: a server may wait for it before it lets the session go.
                 self.inner.stop_reader();
-                Closed { process }
-            })
-            .await
-            .clone()
+                link.close(head).await;
+                None
+            }
+        };
+        self.inner.stop_reader();
+        Closed { process }
     }
 
     /// Whether the connection has ended, by either side.

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::Notify;
+use std::task::{Poll, Waker};
 
 use crate::event::ClientEvent;
 
@@ -23,7 +24,14 @@ pub(crate) trait Queued: Clone {
 /// Shared by the connection, which puts events in, and its listeners.
 pub(crate) struct EventQueue<E = ClientEvent> {
     state: Mutex<State<E>>,
-    changed: Notify,
+}
+
+/// One listener.
+struct Place {
+    /// The number of the event that it sees next.
+    next: u64,
+    /// Woken when there is one, or none at all any more.
+    waker: Option<Waker>,
 }
 
 struct State<E> {
@@ -32,8 +40,7 @@ struct State<E> {
     bytes: usize,
     /// The number of the first of them; events are counted from the beginning.
     first: u64,
-    /// The number of the event that each listener sees next.
-    listeners: HashMap<u64, u64>,
+    listeners: HashMap<u64, Place>,
     next_listener: u64,
     max_events: usize,
     max_bytes: usize,
@@ -59,7 +66,7 @@ impl<E: Queued> EventQueue<E> {
             max_bytes,
             ended: false,
         };
-        Arc::new(Self { state: Mutex::new(state), changed: Notify::new() })
+        Arc::new(Self { state: Mutex::new(state) })
     }
 
     /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection.
@@ -82,8 +89,9 @@ impl<E: Queued> EventQueue<E> {
         {
             state.pop();
         }
+        let woken = state.wake();
         drop(state);
-        self.changed.notify_waiters();
+        wake(woken);
     }
 
     /// Whether anybody listens.
@@ -93,8 +101,12 @@ impl<E: Queued> EventQueue<E> {
 
     /// Nothing more will come.
     pub(crate) fn end(&self) {
-        self.lock().ended = true;
-        self.changed.notify_waiters();
+        let woken = {
+            let mut state = self.lock();
+            state.ended = true;
+            state.wake()
+        };
+        wake(woken);
     }
 
     pub(crate) fn listen(self: &Arc<Self>) -> Listener<E> {
@@ -102,7 +114,7 @@ impl<E: Queued> EventQueue<E> {
         let id = state.next_listener;
         state.next_listener += 1;
         let next = state.end();
-        state.listeners.insert(id, next);
+        state.listeners.insert(id, Place { next, waker: None });
         drop(state);
         Listener { queue: Arc::clone(self), id }
     }
@@ -124,16 +136,21 @@ impl<E: Queued> State<E> {
         Some(event)
     }
 
+    /// Those to be woken, once the lock is free: they are the application's.
+    fn wake(&mut self) -> Vec<Waker> {
+        self.listeners.values_mut().filter_map(|place| place.waker.take()).collect()
+    }
+
     /// Drops what every listener has seen.
     fn trim(&mut self) {
-        let needed = self.listeners.values().min().copied().unwrap_or(u64::MAX);
+        let needed = self.listeners.values().map(|place| place.next).min().unwrap_or(u64::MAX);
         while self.first < needed && self.pop().is_some() {}
     }
 
     fn take(&mut self, listener: u64) -> Taken<E> {
         let (first, end) = (self.first, self.end());
         // Invariant: a listener is in the table as long as its handle lives.
-        let Some(next) = self.listeners.get_mut(&listener) else { return Taken::End };
+        let Some(Place { next, .. }) = self.listeners.get_mut(&listener) else { return Taken::End };
         if *next < first {
             let events = first - *next;
             *next = first;
@@ -144,7 +161,7 @@ impl<E: Queued> State<E> {
         }
         let at = *next - first;
         *next += 1;
-        if at == 0 && self.listeners.values().all(|next| *next > first) {
+        if at == 0 && self.listeners.values().all(|place| place.next > first) {
             let seen_by_all = self.pop();
             return seen_by_all.map_or(Taken::Nothing, Taken::Event);
         }
@@ -161,24 +178,46 @@ pub(crate) struct Listener<E: Queued = ClientEvent> {
 
 impl<E: Queued> Listener<E> {
     pub(crate) async fn next(&mut self) -> Option<E> {
-        loop {
-            // Made before looking: it is notified of every later change.
-            let changed = self.queue.changed.notified();
-            let taken = self.queue.lock().take(self.id);
+        poll_fn(|context| {
+            // Cloned before the lock is taken, and what it replaces dropped after: both are the application's.
+            let waker = context.waker().clone();
+            let (taken, replaced) = {
+                let mut state = self.queue.lock();
+                match state.take(self.id) {
+                    Taken::Nothing => {
+                        let place = state.listeners.get_mut(&self.id);
+                        (Taken::Nothing, place.and_then(|place| place.waker.replace(waker)))
+                    }
+                    taken => (taken, Some(waker)),
+                }
+            };
+            drop(replaced);
             match taken {
-                Taken::Event(event) => return Some(event),
-                Taken::End => return None,
-                Taken::Nothing => changed.await,
+                Taken::Event(event) => Poll::Ready(Some(event)),
+                Taken::End => Poll::Ready(None),
+                Taken::Nothing => Poll::Pending,
             }
-        }
+        })
+        .await
     }
 }
 
 impl<E: Queued> Drop for Listener<E> {
     fn drop(&mut self) {
-        let mut state = self.queue.lock();
-        state.listeners.remove(&self.id);
-        state.trim();
+        let gone = {
+            let mut state = self.queue.lock();
+            let gone = state.listeners.remove(&self.id);
+            state.trim();
+            gone
+        };
+        drop(gone);
+    }
+}
+
+/// Wakes who waits. One that panics costs no other its wake-up, nor the connection its reader; the panic hook has reported it.
+fn wake(woken: Vec<Waker>) {
+    for waker in woken {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 

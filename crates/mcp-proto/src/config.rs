@@ -11,6 +11,7 @@ use mcp_model::{
 
 use crate::cache::CacheConfig;
 use crate::era::{Mode, Wire};
+use crate::limits::Limits;
 use crate::retry::RetryConfig;
 use crate::tasks::TaskConfig;
 
@@ -136,55 +137,5 @@ impl ElicitationSupport {
 
     pub(crate) const fn any(self) -> bool {
         self.form || self.url
-    }
-}
-
-/// Bounds on what a connection holds at once.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Calls waiting for their answer. Default 4,096: far above what one server is asked in practice, and small
-    /// enough that a server that never answers costs at most a few megabytes. At the limit a new call is refused
-    /// with [`Misuse::TooManyCalls`](crate::Misuse::TooManyCalls).
-    pub max_calls: usize,
-    /// Requests of the server waiting for our answer. Default 64. At the limit a further request is answered with
-    /// an internal error that names the limit, and nothing is shown to the user. Requests in the middle of a call (modern
-    /// era) count, and one call asks at most so many at once, roots included; beyond that it fails.
-    pub max_server_requests: usize,
-    /// Bytes of params of all those requests together. Default 16 MiB: one message of the greatest default size, and
-    /// far above what forms and sampling need. At the limit as above.
-    pub max_server_request_bytes: usize,
-    /// Requests of the server of which it is remembered that they ended, so that a copy which takes another stream, or the
-    /// replay of one, asks nobody again (legacy era). Default 64, as many as are open at once. At the limit the oldest is
-    /// forgotten. Zero remembers none. What counts as a copy: id, method and params are the same, and it cannot belong to a
-    /// call that was made since. A copy is dropped with a diagnostic, for the first one was answered; of the requests a
-    /// keyed hash is kept and of the answers nothing.
-    pub max_ended_requests: usize,
-    /// How long that is remembered. Default 10 s: a copy on a second stream is milliseconds late, a replay as late as it
-    /// takes to reconnect; and a server that uses its ids again, against the protocol, is heard again soon.
-    pub ended_request_memory: Duration,
-    /// How often one call may be asked for input in the middle (modern era). Default 10, as other clients have it. At
-    /// the limit the call fails with [`CallError::TooManyRounds`](crate::CallError::TooManyRounds).
-    pub max_input_rounds: u32,
-    /// Tools of which it is remembered which arguments go into headers (modern era, over exchanges). Default 4,096, more
-    /// than any model is shown. What is listed beyond that is called without those headers.
-    pub max_tools_with_headers: usize,
-    /// Bytes of peer text kept in a diagnostic. Default 256, a few lines of a log; longer text is cut with an
-    /// ellipsis.
-    pub max_excerpt_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_calls: 4096,
-            max_server_requests: 64,
-            max_server_request_bytes: 16 * 1024 * 1024,
-            max_ended_requests: 64,
-            ended_request_memory: Duration::from_secs(10),
-            max_input_rounds: 10,
-            max_tools_with_headers: 4096,
-            max_excerpt_bytes: 256,
-        }
     }
 }

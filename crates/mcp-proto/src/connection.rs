@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_jsonrpc::{InFlight, RawJson, Removed};
+use mcp_jsonrpc::{InFlight, RawJson, Removed, RequestId};
 use mcp_model::{MetaObject, ProtocolVersion, methods};
 
 use crate::cache::ResultCache;
@@ -18,6 +18,7 @@ use crate::era::{Era, Wire};
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
 use crate::gate;
+use crate::limits::Limits;
 use crate::phase::{Phase, ServerFacts};
 use crate::renewal::{Desired, Setup};
 use crate::roots::Roots;
@@ -85,8 +86,8 @@ impl Connection {
             session: 0,
             desired: Desired::default(),
             meta: None,
-            tools: ToolTable::new(config.limits.max_tools_with_headers),
-            task_tools: TaskTools::new(config.limits.max_tools_with_headers),
+            tools: ToolTable::new(&config.limits),
+            task_tools: TaskTools::new(&config.limits),
             wants_restart: false,
             clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
@@ -272,6 +273,11 @@ impl Connection {
         self.calls.get(&self.sent_for(call)).is_some_and(|state| state.on_wire && state.dispatched)
     }
 
+    /// Whether the answer to this request is waited for: it was not answered, and its call has not given it up.
+    pub fn is_awaited(&self, request: &RequestId) -> bool {
+        self.wire.get(request).is_some()
+    }
+
     /// Whether the server has made a task of this call, which goes on whatever becomes of the requests about it.
     pub fn is_task(&self, call: CallId) -> bool {
         self.calls.get(&call).and_then(|state| state.task.as_ref()).is_some_and(|task| task.exists())
@@ -301,6 +307,11 @@ impl Connection {
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
+    }
+
+    /// How much it may hold, what drives it included.
+    pub const fn limits(&self) -> &Limits {
+        &self.config.limits
     }
 
     /// Calls in flight.

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use mcp_jsonrpc::RequestId;
 
 use crate::call::CallId;
-use crate::config::Limits;
 use crate::era::Wire;
+use crate::limits::Limits;
 
 /// What ended lately, oldest first, bounded.
 #[derive(Debug)]

@@ -156,6 +156,13 @@ pub enum Misuse {
     Closed,
     /// A key of [`CallOptions::meta`](crate::CallOptions::meta) breaks the grammar of `_meta`.
     InvalidKey(InvalidKey),
+    /// A limit of the configuration lets nothing through.
+    LimitTooSmall {
+        /// Which of [`Limits`](crate::Limits).
+        name: &'static str,
+        /// What it has to be at least.
+        least: usize,
+    },
     /// `_meta` belongs into [`CallOptions::meta`](crate::CallOptions::meta), not into `params`.
     MetaInParams,
     /// `params` must be a JSON object.
@@ -219,6 +226,7 @@ impl fmt::Display for Misuse {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
             Self::InvalidKey(error) => write!(f, "the key of _meta {error}"),
+            Self::LimitTooSmall { name, least } => write!(f, "the limit {name} must be at least {least}"),
             Self::MetaInParams => f.write_str("_meta must not be a member of params"),
             Self::ParamsNotAnObject => f.write_str("params must be a JSON object"),
             Self::NotReady => f.write_str("the connection is not initialized yet"),

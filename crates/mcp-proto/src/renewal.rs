@@ -35,10 +35,6 @@ use crate::phase::{Phase, ServerFacts};
 use crate::timers::Timer;
 use crate::transmit::TransmitKind;
 
-/// Handshakes tried for one loss before the connection counts as closed. More than one, because a carrier may be
-/// cancelled or time out in the middle; few, because a server that keeps failing must not be asked for ever.
-const MAX_ATTEMPTS: u8 = 3;
-
 /// A handshake for a new session under way.
 #[derive(Debug)]
 pub(crate) struct Renewal {
@@ -175,7 +171,7 @@ impl Connection {
             attempts: attempts.saturating_add(1),
             began,
         }));
-        if attempts >= MAX_ATTEMPTS
+        if attempts >= self.config.limits.max_renewal_attempts
             || self.send_handshake(began, handshake, version, CallKind::Renew).is_err()
         {
             self.diagnose(

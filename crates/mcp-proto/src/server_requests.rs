@@ -10,12 +10,13 @@ use mcp_model::{EmptyResult, ProtocolVersion, methods};
 use serde::Serialize;
 
 use crate::call::{CallId, CallKind};
-use crate::config::{ElicitationSupport, Limits};
+use crate::config::ElicitationSupport;
 use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::ended_requests::{Content, EndedRequests};
 use crate::error::Misuse;
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
+use crate::limits::Limits;
 use crate::sampling::SamplingAsked;
 use crate::tasks::RelatedTask;
 use crate::timers::Timer;

@@ -10,18 +10,12 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::excerpt;
+use crate::limits::Limits;
 
 const ANNOTATION: &str = "x-mcp-header";
 
 /// The largest integer that every JSON reader keeps exactly: 2^53 - 1.
 const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
-
-/// More mirrored parameters than any header section holds.
-const MAX_HEADERS: usize = 64;
-
-/// Bytes of names in the mirrored parameters of one tool: header names and the ways to the properties, both of which are
-/// kept. More than any header section holds.
-const MAX_BYTES: usize = 16 * 1024;
 
 /// The mirrored parameters of one tool.
 ///
@@ -49,15 +43,25 @@ struct ToolHeader {
 }
 
 impl ToolHeaders {
-    /// Reads the annotations of an input schema, given as JSON text.
+    /// Reads the annotations of an input schema, given as JSON text, within the default [`Limits`].
     ///
     /// # Errors
     ///
     /// The first fault found; the tool must not be used then.
     pub fn from_schema(input_schema: &str) -> Result<Self, ToolHeadersError> {
+        Self::from_schema_within(input_schema, &Limits::default())
+    }
+
+    /// As [`from_schema`](Self::from_schema), with [`max_tool_headers`](Limits::max_tool_headers) and
+    /// [`max_tool_header_bytes`](Limits::max_tool_header_bytes) of one's own.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_schema`](Self::from_schema).
+    pub fn from_schema_within(input_schema: &str, limits: &Limits) -> Result<Self, ToolHeadersError> {
         let schema: Value = serde_json::from_str(input_schema).map_err(|_| ToolHeadersError::NotJson)?;
         let mut headers = Self::default();
-        headers.scan(&schema, Some(&mut Vec::new()))?;
+        headers.scan(&schema, Some(&mut Vec::new()), limits)?;
         Ok(headers)
     }
 
@@ -100,15 +104,20 @@ impl ToolHeaders {
     }
 
     /// Walks a schema. `path` is the way from the root through `properties` alone, `None` where that is broken.
-    fn scan(&mut self, schema: &Value, mut path: Option<&mut Vec<String>>) -> Result<(), ToolHeadersError> {
+    fn scan(
+        &mut self,
+        schema: &Value,
+        mut path: Option<&mut Vec<String>>,
+        limits: &Limits,
+    ) -> Result<(), ToolHeadersError> {
         let object = match schema {
             Value::Object(object) => object,
-            Value::Array(items) => return items.iter().try_for_each(|item| self.scan(item, None)),
+            Value::Array(items) => return items.iter().try_for_each(|item| self.scan(item, None, limits)),
             _ => return Ok(()),
         };
         if let Some(annotation) = object.get(ANNOTATION) {
             let path = path.as_deref().filter(|path| !path.is_empty());
-            self.add(annotation, object, path.ok_or(ToolHeadersError::Misplaced)?)?;
+            self.add(annotation, object, path.ok_or(ToolHeadersError::Misplaced)?, limits)?;
         }
         for (keyword, inner) in object {
             match keyword.as_str() {
@@ -117,10 +126,10 @@ impl ToolHeaders {
                 "properties" => {
                     for (name, schema) in inner.as_object().into_iter().flatten() {
                         match path.as_deref_mut() {
-                            None => self.scan(schema, None)?,
+                            None => self.scan(schema, None, limits)?,
                             Some(path) => {
                                 path.push(name.clone());
-                                self.scan(schema, Some(path))?;
+                                self.scan(schema, Some(path), limits)?;
                                 path.pop();
                             }
                         }
@@ -129,10 +138,10 @@ impl ToolHeaders {
                 // Maps from names to schemas, where a name may look like a keyword.
                 "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties" => {
                     for schema in inner.as_object().into_iter().flat_map(Map::values) {
-                        self.scan(schema, None)?;
+                        self.scan(schema, None, limits)?;
                     }
                 }
-                _ => self.scan(inner, None)?,
+                _ => self.scan(inner, None, limits)?,
             }
         }
         Ok(())
@@ -143,6 +152,7 @@ impl ToolHeaders {
         annotation: &Value,
         schema: &Map<String, Value>,
         path: &[String],
+        limits: &Limits,
     ) -> Result<(), ToolHeadersError> {
         let property = || path.join(".");
         let suffix = annotation
@@ -155,12 +165,12 @@ impl ToolHeaders {
         if self.headers.iter().any(|known| known.suffix.eq_ignore_ascii_case(suffix)) {
             return Err(ToolHeadersError::Duplicate { header: suffix.to_owned() });
         }
-        if self.headers.len() >= MAX_HEADERS {
-            return Err(ToolHeadersError::TooMany { limit: MAX_HEADERS });
+        if self.headers.len() >= limits.max_tool_headers {
+            return Err(ToolHeadersError::TooMany { limit: limits.max_tool_headers });
         }
         self.bytes += suffix.len() + path.iter().map(String::len).sum::<usize>();
-        if self.bytes > MAX_BYTES {
-            return Err(ToolHeadersError::TooLong { limit: MAX_BYTES });
+        if self.bytes > limits.max_tool_header_bytes {
+            return Err(ToolHeadersError::TooLong { limit: limits.max_tool_header_bytes });
         }
         self.headers.push(ToolHeader { suffix: suffix.to_owned(), path: path.to_vec() });
         Ok(())

@@ -14,25 +14,19 @@ use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::CallError;
+use crate::limits::Limits;
 use crate::tool_headers::{ToolHeaders, ToolHeadersError};
-
-/// Pages of the list that are read for one call whose headers were refused. Servers with more tools than that are called
-/// with what the application listed.
-const MAX_RELISTED_PAGES: u32 = 16;
-
-/// Longest name of a tool that is remembered, in bytes. A longer one hardly fits into the header that repeats it.
-const MAX_NAME_BYTES: usize = 1024;
 
 /// What the newest listing of each tool says about headers. Tools without any are not in it.
 #[derive(Debug)]
 pub(crate) struct ToolTable {
     headers: HashMap<String, ToolHeaders>,
-    capacity: usize,
+    limits: Limits,
 }
 
 impl ToolTable {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { headers: HashMap::new(), capacity }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { headers: HashMap::new(), limits: *limits }
     }
 
     /// Suffixes and values of the headers of a call. A tool that was never listed has none.
@@ -45,9 +39,9 @@ impl ToolTable {
     }
 
     fn learn(&mut self, tool: &str, headers: ToolHeaders) {
-        if headers.is_empty() || tool.len() > MAX_NAME_BYTES {
+        if headers.is_empty() || tool.len() > self.limits.max_name_bytes {
             self.headers.remove(tool);
-        } else if self.headers.len() < self.capacity || self.headers.contains_key(tool) {
+        } else if self.headers.len() < self.limits.max_tools_with_headers || self.headers.contains_key(tool) {
             self.headers.insert(tool.to_owned(), headers);
         }
     }
@@ -85,7 +79,7 @@ impl Connection {
                 kept.push(*raw);
                 continue;
             };
-            match ToolHeaders::from_schema(tool.input_schema.get()) {
+            match ToolHeaders::from_schema_within(tool.input_schema.get(), &self.config.limits) {
                 Ok(headers) => {
                     self.tools.learn(&tool.name, headers);
                     kept.push(*raw);
@@ -144,7 +138,7 @@ impl Connection {
         };
         drop(self.list_tools(result));
         match page.next_cursor {
-            Some(cursor) if state.relisted < MAX_RELISTED_PAGES => {
+            Some(cursor) if state.relisted < self.config.limits.max_relisted_pages => {
                 self.relist(now, call, state, Some(cursor));
             }
             _ => self.resend(now, call, state, None),

@@ -143,7 +143,7 @@ async fn notifications_to_a_server_that_does_not_read_are_refused_at_the_limit()
     let sent = (0..20_000).take_while(|_| client.notify("vendor/note", None).is_ok()).count();
     assert_eq!(sent, 8192);
     let limit = client.notify("vendor/note", None).unwrap_err().limit().unwrap();
-    assert_eq!((limit.name, limit.value), ("max_background_notices", 8192));
+    assert_eq!((limit.name, limit.value), ("max_waiting_notices", 8192));
     // They are sent as soon as it reads, and then there is room again.
     for _ in 0..sent {
         peer.expect("vendor/note").await;

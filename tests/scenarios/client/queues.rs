@@ -1,14 +1,15 @@
 //! What waits to be written: who waits for whom, what is said of it at the end, and who may disturb it.
 
-use std::future::IntoFuture as _;
-use std::pin::pin;
+use std::collections::HashSet;
+use std::future::{Future, IntoFuture as _};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_client::model::ProtocolVersion;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientBuilder, Mode, TaskConfig};
+use mcp_client::{Client, ClientBuilder, ErrorKind, Limits, Mode, TaskConfig};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -125,6 +126,162 @@ async fn a_call_that_became_a_task_has_an_unknown_outcome() {
 
 fn modern_with_tasks() -> ClientBuilder {
     builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
+}
+
+/// A client with a queue of 1,000 bytes that a call of 4,000 has filled.
+async fn stuck() -> (Client, Peer) {
+    let mut limits = LineLimits::default();
+    limits.max_queued_bytes = 1000;
+    let (connection, mut peer) = pipe_with(64, limits);
+    let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(json!({ "tools": {} })));
+    let client = client.unwrap();
+    tokio::spawn(client.call_tool("full", json!({ "a": "x".repeat(4000) })).into_future());
+    sleep(Duration::from_millis(20)).await;
+    (client, peer)
+}
+
+/// A future that lost a `select!` and is kept: whatever stands behind it in line goes on, and so does its own request.
+#[tokio::test(start_paused = true)]
+async fn a_call_in_line_that_nobody_polls_holds_up_no_other() {
+    let (client, peer) = stuck().await;
+    let mut kept =
+        Box::pin(client.call_tool("kept", json!({})).timeout(Duration::from_secs(5)).into_future());
+    assert!(kept.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let after =
+        tokio::spawn(client.call_tool("after", json!({})).timeout(Duration::from_secs(2)).into_future());
+    tokio::spawn(serve_one_by_one(peer, 10));
+    after.await.unwrap().unwrap();
+    client.call_tool("later", json!({})).timeout(Duration::from_secs(1)).await.unwrap();
+    sleep(Duration::from_secs(60)).await;
+    kept.await.unwrap();
+}
+
+/// It need not be polled to be taken out of the line, either.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_up_in_line_never_leaves_though_nobody_polls_it() {
+    let (client, mut peer) = stuck().await;
+    let given = Duration::from_millis(200);
+    let mut kept = Box::pin(client.call_tool("kept", json!({})).timeout(given).into_future());
+    assert!(kept.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let after = tokio::spawn(client.call_tool("after", json!({})).into_future());
+    sleep(Duration::from_secs(1)).await;
+    for name in ["full", "after"] {
+        let request = peer.expect("tools/call").await;
+        assert_eq!(request["params"]["name"], name);
+        peer.answer(&request, long(1)).await;
+    }
+    after.await.unwrap().unwrap();
+    assert_eq!(summary(kept.await), ("timeout", false));
+    peer.expect_silence(Duration::from_secs(1)).await;
+}
+
+/// What is told of each call agrees with what the server saw, whenever calls are given up and whoever is just at them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_no_call_that_left_is_it_said_that_it_did_not_and_the_other_way_round() {
+    let mut limits = LineLimits::default();
+    limits.max_queued_bytes = 300;
+    let (connection, mut peer) = pipe_with(64, limits);
+    let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(json!({ "tools": {} })));
+    let client = client.unwrap();
+    let calls: Vec<_> = (0..8_u64)
+        .map(|worker| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                let mut told = Vec::new();
+                for round in 0..60_u64 {
+                    let name = format!("{worker}-{round}");
+                    let given = Duration::from_micros(1 + (worker * 37 + round * 101) % 1500);
+                    let mut call = Box::pin(client.call_tool(&name, json!({})).timeout(given).into_future());
+                    // Looked at all the time, so that it is as often as possible just in line.
+                    let outcome = loop {
+                        match poll_once(&mut call).await {
+                            Poll::Ready(outcome) => break outcome,
+                            Poll::Pending => tokio::task::yield_now().await,
+                        }
+                    };
+                    told.push((name, outcome.map_err(|error| (error.kind(), error.outcome_unknown()))));
+                }
+                told
+            })
+        })
+        .collect();
+    let reading = tokio::spawn(async move {
+        let (mut seen, mut ids, mut cancelled) = (HashSet::new(), HashSet::new(), Vec::new());
+        while let Some(message) = peer.try_receive().await {
+            if let Some(name) = message["params"]["name"].as_str() {
+                seen.insert(name.to_owned());
+                ids.insert(message["id"].to_string());
+            } else {
+                cancelled.push(message["params"]["requestId"].to_string());
+                assert!(ids.contains(cancelled.last().unwrap()), "a cancel without a request: {message}");
+            }
+            if seen.len() % 3 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        seen
+    });
+    let mut told = Vec::new();
+    for call in calls {
+        told.extend(call.await.unwrap());
+    }
+    client.close().await;
+    drop(client);
+    let seen = reading.await.unwrap();
+    for (name, outcome) in told {
+        match outcome {
+            Ok(_) => assert!(seen.contains(&name), "{name}"),
+            Err((kind, unknown)) => assert_eq!(seen.contains(&name), unknown, "{name} {kind:?}"),
+        }
+    }
+}
+
+/// Each limit is the one that was configured; one that lets nothing through is refused when connecting.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_server_that_does_not_read_is_bounded_as_configured() {
+    let mut limits = Limits::default();
+    limits.max_waiting_notices = 3;
+    let (connection, mut peer) = pipe(64);
+    let connecting = builder().limits(limits).connect(connection);
+    let (client, _) = tokio::join!(connecting, peer.handshake(json!({ "tools": {} })));
+    let client = client.unwrap();
+    tokio::spawn(client.call_tool("full", json!({ "a": "x".repeat(4000) })).into_future());
+    sleep(Duration::from_millis(20)).await;
+    for _ in 0..3 {
+        client.notify("notifications/x", None).unwrap();
+    }
+    let error = client.notify("notifications/x", None).unwrap_err();
+    let limit = error.limit().unwrap();
+    assert_eq!((limit.name, limit.value), ("max_waiting_notices", 3));
+    // The notices of calls that are given up go as far again.
+    let calls: Vec<_> = (0..10)
+        .map(|_| client.call_tool("given up", json!({})).timeout(Duration::from_millis(100)).into_future())
+        .map(tokio::spawn)
+        .collect();
+    for call in calls {
+        assert_eq!(summary(call.await.unwrap()), ("timeout", true));
+    }
+    let mut said = Vec::new();
+    while said.len() < 1 + 3 + 10 + 3 {
+        let message = peer.receive().await;
+        said.push(message["method"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(said.iter().filter(|method| *method == "notifications/cancelled").count(), 3);
+    peer.expect_silence(Duration::from_secs(1)).await;
+    // Once they are read there is room again.
+    client.notify("notifications/x", None).unwrap();
+    peer.expect("notifications/x").await;
+
+    let mut nothing = Limits::default();
+    nothing.max_waiting_answers = 0;
+    let (connection, _peer) = pipe(64);
+    let error = builder().limits(nothing).connect(connection).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert!(error.to_string().contains("max_waiting_answers must be at least 1"), "{error}");
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await
 }
 
 struct Panics;

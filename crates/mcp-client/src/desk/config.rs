@@ -20,6 +20,16 @@ pub struct DeskConfig {
     pub inbox: Option<Arc<dyn Inbox>>,
     /// How often the inbox is asked for answers while questions are open. Default 250 ms, which a person does not notice.
     pub inbox_poll_interval: Duration,
+    /// How many events of questions wait for the listeners of one connection while one of them holds up a thread, or does something
+    /// at the desk itself. Default 1,024. The rest is counted, and told as [`ClientEvent::Missed`](crate::ClientEvent::Missed). At
+    /// least 1.
+    pub max_waiting_events: usize,
+    /// How many ends of questions wait to be told to an inbox that did not take them. Default 1,024. At the limit the oldest is given
+    /// up: its entry looks open until its time is up.
+    pub max_untold_ends: usize,
+    /// How often an end is told to an inbox that does not take it. Default 10: the pauses double from two seconds on, so that the
+    /// last is after a bit more than ten minutes. At least 1.
+    pub max_tellings: u32,
 }
 
 impl Default for DeskConfig {
@@ -28,6 +38,9 @@ impl Default for DeskConfig {
             limits: ElicitationLimits::default(),
             inbox: None,
             inbox_poll_interval: Duration::from_millis(250),
+            max_waiting_events: 1024,
+            max_untold_ends: 1024,
+            max_tellings: 10,
         }
     }
 }
@@ -60,6 +73,27 @@ impl DeskConfig {
         self.inbox_poll_interval = interval;
         self
     }
+
+    /// Replaces [`max_waiting_events`](Self::max_waiting_events).
+    #[must_use]
+    pub fn max_waiting_events(mut self, events: usize) -> Self {
+        self.max_waiting_events = events;
+        self
+    }
+
+    /// Replaces [`max_untold_ends`](Self::max_untold_ends).
+    #[must_use]
+    pub fn max_untold_ends(mut self, ends: usize) -> Self {
+        self.max_untold_ends = ends;
+        self
+    }
+
+    /// Replaces [`max_tellings`](Self::max_tellings).
+    #[must_use]
+    pub fn max_tellings(mut self, times: u32) -> Self {
+        self.max_tellings = times;
+        self
+    }
 }
 
 impl fmt::Debug for DeskConfig {
@@ -68,6 +102,9 @@ impl fmt::Debug for DeskConfig {
             .field("limits", &self.limits)
             .field("inbox", &self.inbox.is_some())
             .field("inbox_poll_interval", &self.inbox_poll_interval)
+            .field("max_waiting_events", &self.max_waiting_events)
+            .field("max_untold_ends", &self.max_untold_ends)
+            .field("max_tellings", &self.max_tellings)
             .finish()
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! What waits for the store is bounded by the questions: of each open one at most its publishing or a change of its time
 //! waits, of each published one at most its end. An end that the store did not take is told again, a few times, and no more
-//! than [`MAX_UNTOLD`] of them wait for that.
+//! than [`DeskConfig::max_untold_ends`](super::DeskConfig::max_untold_ends) of them wait for that.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -31,6 +31,8 @@ pub(super) struct InboxQueue {
     /// Ends that the store did not take.
     untold: VecDeque<(Instant, Ended)>,
     runs: bool,
+    max_untold: usize,
+    max_tellings: u32,
 }
 
 enum Todo {
@@ -55,14 +57,11 @@ enum Doing {
     End(Ended),
 }
 
-/// How often an end is told. The pauses double from one second on, so that the last is after a bit more than ten minutes.
-const MAX_TELLS: u32 = 10;
-
-/// More ends than this do not wait to be told again; the oldest is given up. Their entries look open until their time is up.
-const MAX_UNTOLD: usize = 1024;
+/// The longest pause before an end is told again, in powers of two of a second: some 17 minutes.
+const LONGEST_PAUSE_POWER: u32 = 10;
 
 impl InboxQueue {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(max_untold: usize, max_tellings: u32) -> Self {
         let random = || RandomState::new().build_hasher().finish();
         Self {
             desk_id: format!("{:016x}{:016x}", random(), random()),
@@ -70,6 +69,8 @@ impl InboxQueue {
             published: HashMap::new(),
             untold: VecDeque::new(),
             runs: false,
+            max_untold,
+            max_tellings,
         }
     }
 
@@ -98,11 +99,11 @@ impl InboxQueue {
     /// The store did not take an end.
     fn not_told(&mut self, now: Instant, mut ended: Ended) {
         ended.refusals += 1;
-        if ended.refusals >= MAX_TELLS {
+        if ended.refusals >= self.max_tellings || self.max_untold == 0 {
             return;
         }
-        let pause = Duration::from_secs(1 << ended.refusals.min(MAX_TELLS));
-        if self.untold.len() >= MAX_UNTOLD {
+        let pause = Duration::from_secs(1 << ended.refusals.min(LONGEST_PAUSE_POWER));
+        if self.untold.len() >= self.max_untold {
             self.untold.pop_front();
         }
         self.untold.extend(now.checked_add(pause).map(|due| (due, ended)));

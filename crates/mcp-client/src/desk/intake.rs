@@ -9,6 +9,8 @@ use mcp_proto::{CallId, EndReason, ServerRequestId, UrlsRequired};
 use tokio::runtime::Handle;
 
 use super::handler::AnyElicitationHandler;
+use super::lane::Lane;
+use super::outbox::Stir;
 use super::state::{Arriving, Connected, Flow};
 use super::{Desk, ElicitationEvent};
 use crate::driver::Driver;
@@ -36,6 +38,7 @@ pub(crate) struct Intake {
 impl Seat {
     pub(crate) fn take(self, driver: Weak<Driver>, runtime: Handle) -> Intake {
         let Self { desk, server, handler, timeout, waits_for_listener } = self;
+        let max_waiting_events = desk.max_waiting_events();
         let connection = {
             let mut state = desk.lock();
             // The core reads what comes by the negotiated revision; these rules bound nothing but sizes.
@@ -50,7 +53,7 @@ impl Seat {
                 handler,
                 timeout,
                 waits_for_listener,
-                lane: Arc::default(),
+                lane: Arc::new(Lane::new(max_waiting_events)),
             };
             state.connections.insert(connection, connected);
             connection
@@ -134,15 +137,14 @@ impl Intake {
     /// The connection is gone, and everything of it ends. Later words of it are ignored.
     pub(crate) fn leave(&self) {
         self.desk.with(|state, now| state.machine.handle_connection_lost(now, self.connection));
-        let gone = {
-            let mut state = self.desk.lock();
+        let gone = self.desk.with(|state, _| {
             for listener in &state.staff.listeners {
                 if listener.connection == Some(self.connection) {
-                    listener.more.notify_one();
+                    state.stirs.push(Stir::More(Arc::clone(&listener.more)));
                 }
             }
             state.connections.remove(&self.connection)
-        };
+        });
         // Not under the lock: what its handler owns may be of this desk.
         drop(gone);
     }

@@ -9,12 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::event::ClientEvent;
 
-/// More than this do not wait while a listener holds one thread up; the rest is counted as missed.
-const MAX_WAITING: usize = 1024;
-
-#[derive(Default)]
 pub(super) struct Lane {
     state: Mutex<Waiting>,
+    /// More than this do not wait while a listener holds one thread up; the rest is counted as missed.
+    max_waiting: usize,
 }
 
 #[derive(Default)]
@@ -26,10 +24,14 @@ struct Waiting {
 }
 
 impl Lane {
+    pub(super) fn new(max_waiting: usize) -> Self {
+        Self { state: Mutex::default(), max_waiting: max_waiting.max(1) }
+    }
+
     /// Puts an event at the end. Calls nobody, so that it may be done under the desk's lock.
     pub(super) fn put(&self, event: ClientEvent) {
         let mut waiting = self.lock();
-        if waiting.events.len() < MAX_WAITING {
+        if waiting.events.len() < self.max_waiting {
             waiting.events.push_back(event);
         } else {
             waiting.missed += 1;
@@ -89,6 +91,8 @@ mod tests {
 
     use super::*;
 
+    const MAX_WAITING: usize = 1024;
+
     fn numbered(number: usize) -> ClientEvent {
         ClientEvent::ResourceUpdated { uri: number.to_string() }
     }
@@ -103,7 +107,7 @@ mod tests {
 
     #[test]
     fn threads_tell_in_the_order_in_which_things_happened() {
-        let (lane, told, happened) = (Lane::default(), Mutex::default(), Mutex::new(0));
+        let (lane, told, happened) = (Lane::new(MAX_WAITING), Mutex::default(), Mutex::new(0));
         // Fewer in all than may wait: a thread may be stopped in the middle of telling for as long as the others need.
         let each = MAX_WAITING / 4;
         std::thread::scope(|scope| {
@@ -126,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_a_listener_causes_is_told_after_what_was_there() {
-        let (lane, told) = (Lane::default(), Mutex::default());
+        let (lane, told) = (Lane::new(MAX_WAITING), Mutex::default());
         (1..3).for_each(|number| lane.put(numbered(number)));
         lane.flow(|event| {
             if matches!(&event, ClientEvent::ResourceUpdated { uri } if uri == "1") {
@@ -140,17 +144,25 @@ mod tests {
 
     #[test]
     fn a_listener_that_stands_in_the_way_costs_no_more_than_so_many_events() {
-        let (lane, told) = (Lane::default(), Mutex::default());
-        (0..MAX_WAITING + 5).for_each(|number| lane.put(numbered(number)));
-        lane.flow(|event| note(&told, event));
-        let told = told.into_inner().unwrap();
-        assert_eq!((told.len(), told[MAX_WAITING - 1].as_str()), (MAX_WAITING + 1, "1023"));
-        assert_eq!(told[MAX_WAITING], "missed 5");
+        let told_of = |max_waiting: usize, events: usize| {
+            let (lane, told) = (Lane::new(max_waiting), Mutex::default());
+            (0..events).for_each(|number| lane.put(numbered(number)));
+            lane.flow(|event| note(&told, event));
+            told.into_inner().unwrap()
+        };
+        for max_waiting in [1, 5, MAX_WAITING] {
+            assert_eq!(told_of(max_waiting, max_waiting - 1).len(), max_waiting - 1);
+            assert_eq!(told_of(max_waiting, max_waiting).len(), max_waiting);
+            let told = told_of(max_waiting, max_waiting + 5);
+            assert_eq!(told.len(), max_waiting + 1);
+            assert_eq!(told[max_waiting], "missed 5");
+        }
+        assert_eq!(told_of(0, 1), ["0"], "one at least");
     }
 
     #[test]
     fn a_panic_leaves_the_lane_to_the_next() {
-        let (lane, told) = (Lane::default(), Mutex::default());
+        let (lane, told) = (Lane::new(MAX_WAITING), Mutex::default());
         (0..2).for_each(|number| lane.put(numbered(number)));
         assert!(catch_unwind(AssertUnwindSafe(|| lane.flow(|_| panic!("on purpose")))).is_err());
         lane.flow(|event| note(&told, event));

@@ -105,7 +105,7 @@ impl Default for Desk {
 impl Desk {
     /// Opens a desk.
     pub fn new(config: DeskConfig) -> Self {
-        let state = State::new(config.limits.clone());
+        let state = State::new(&config);
         Self { inner: Arc::new(Inner { state: Mutex::new(state), config, inbox: Notify::new() }) }
     }
 
@@ -258,6 +258,10 @@ impl Desk {
         let replaced = std::mem::replace(&mut self.lock().staff.default, handler);
         // Not under the lock: what a handler owns may be of this desk.
         drop(replaced);
+    }
+
+    fn max_waiting_events(&self) -> usize {
+        self.inner.config.max_waiting_events
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::handler::AnyElicitationHandler;
 use super::inbox::InboxQueue;
+use super::outbox::Stir;
 use super::state::{Machine, Open, State};
 use super::{Desk, ElicitationEvent};
 use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
@@ -164,7 +165,7 @@ impl State {
         match self.staff.listener(open.connection) {
             Some(listener) => {
                 listener.questions.push_back(question);
-                listener.more.notify_one();
+                self.stirs.push(Stir::More(Arc::clone(&listener.more)));
                 (open.held, open.unclaimed) = (true, false);
                 let _ = self.machine.shown(question);
             }

@@ -1,10 +1,12 @@
 //! What is left to do once the desk's lock is released.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-use mcp_elicitation::{QuestionId, ReplyBody};
+use mcp_elicitation::{End, QuestionId, ReplyBody};
 use mcp_jsonrpc::{ErrorCode, ErrorObject};
 use mcp_proto::{Answer, CallId, ServerRequestId};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::Desk;
@@ -23,6 +25,30 @@ pub(super) struct Outbox {
     pub(super) asked: Vec<QuestionId>,
     /// Handlers whose question has ended.
     pub(super) aborted: Vec<AbortHandle>,
+    /// Those of the application who wait for what has happened.
+    pub(super) stirs: Vec<Stir>,
+}
+
+/// Somebody of the application who waits. Woken without the lock: it may do anything at the desk.
+pub(super) enum Stir {
+    /// For a completion.
+    Completed(oneshot::Sender<bool>, bool),
+    /// For the end of a question.
+    Ended(watch::Sender<Option<End>>, End),
+    /// For one more question, or none at all.
+    More(Arc<Notify>),
+}
+
+impl Stir {
+    /// Lets go on who waits. One that panics costs nobody else anything; the panic hook has reported it.
+    pub(super) fn stir(self) {
+        let _ = catch_unwind(AssertUnwindSafe(|| match self {
+            // Nobody waits any more where the future was dropped.
+            Self::Completed(waiting, completed) => drop(waiting.send(completed)),
+            Self::Ended(waiting, end) => drop(waiting.send_replace(Some(end))),
+            Self::More(listener) => listener.notify_one(),
+        }));
+    }
 }
 
 /// One thing for one connection.
@@ -49,6 +75,7 @@ impl Outbox {
 
 impl Desk {
     pub(super) fn dispatch(&self, outbox: Outbox) {
+        outbox.stirs.into_iter().for_each(Stir::stir);
         // A handler that ends its own question, or the connection, goes on: it would not hear how that went otherwise.
         let own_task = tokio::task::try_id();
         for handler in outbox.aborted.into_iter().filter(|handler| own_task != Some(handler.id())) {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_elicitation::{
-    Asked, ConnectionId, ElicitRequest, ElicitationLimits, Elicitations, End, Event, FlowId, FlowOutcome,
-    Origin, QuestionId, Revision, WaiterId,
+    Asked, ConnectionId, ElicitRequest, Elicitations, End, Event, FlowId, FlowOutcome, Origin, QuestionId,
+    Revision, WaiterId,
 };
 use mcp_jsonrpc::RequestId;
 use mcp_proto::{CallId, ServerRequestId};
@@ -14,12 +14,12 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 
-use super::ElicitationEvent;
 use super::handler::AnyElicitationHandler;
 use super::inbox::InboxQueue;
 use super::lane::Lane;
 use super::offer::Rung;
-use super::outbox::{Outbox, Outgoing};
+use super::outbox::{Outbox, Outgoing, Stir};
+use super::{DeskConfig, ElicitationEvent};
 use crate::driver::Driver;
 use crate::event::ClientEvent;
 
@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) arriving: Option<Arriving>,
     /// What the desk itself has to tell.
     pub(super) notes: Vec<(ConnectionId, ClientEvent)>,
+    /// Who is to be woken for what the desk itself did.
+    pub(super) stirs: Vec<Stir>,
     /// Wakes the clock of each runtime that has one.
     pub(super) clocks: HashMap<Id, Arc<Notify>>,
 }
@@ -163,17 +165,18 @@ impl Staff {
 }
 
 impl State {
-    pub(super) fn new(limits: ElicitationLimits) -> Self {
+    pub(super) fn new(config: &DeskConfig) -> Self {
         Self {
-            machine: Elicitations::new(limits),
+            machine: Elicitations::new(config.limits.clone()),
             connections: HashMap::new(),
             open: HashMap::new(),
             flows: HashMap::new(),
             waiters: HashMap::new(),
             staff: Staff::default(),
-            inbox: InboxQueue::new(),
+            inbox: InboxQueue::new(config.max_untold_ends, config.max_tellings),
             arriving: None,
             notes: Vec::new(),
+            stirs: Vec::new(),
             clocks: HashMap::new(),
         }
     }
@@ -190,6 +193,7 @@ impl State {
 
     /// Notes everything that the machine has to say. The tables are up to date afterwards.
     pub(super) fn drain(&mut self, outbox: &mut Outbox) {
+        outbox.stirs.append(&mut self.stirs);
         for (connection, event) in std::mem::take(&mut self.notes) {
             if let Some(connected) = self.connections.get(&connection) {
                 outbox.tell(connected, event);
@@ -218,7 +222,7 @@ impl State {
                     self.inbox.ended(question, entry, end);
                 }
                 self.tell(open.connection, ElicitationEvent::Ended { question, end }, outbox);
-                open.ended.send_replace(Some(end));
+                outbox.stirs.push(Stir::Ended(open.ended, end));
             }
             Event::Deferred { connection, reason, .. } => {
                 self.tell(connection, ElicitationEvent::Deferred { reason }, outbox);
@@ -247,8 +251,7 @@ impl State {
             }
             Event::WaitEnded { waiter, completed } => {
                 if let Some(waiting) = self.waiters.remove(&waiter) {
-                    // Nobody waits any more where the future was dropped.
-                    let _ = waiting.send(completed);
+                    outbox.stirs.push(Stir::Completed(waiting, completed));
                 }
             }
             // Kinds that a newer machine may add say nothing to this desk.

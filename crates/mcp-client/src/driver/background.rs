@@ -4,26 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use mcp_proto::Limits;
 use tokio::sync::{Notify, mpsc};
 
-use super::Sender;
-
-/// Answers that wait to be written. When there are so many, the peer is read no further until it has read some of them. What
-/// this side says by itself does not count: a peer that reads nothing until its own output is read would wait for ever.
-const PAUSE_READING_AT: usize = 1024;
-
-/// When so many messages wait, the application's notifications are refused. Only a peer that does not read gets here.
-pub(crate) const MAX_BACKGROUND_NOTICES: usize = 8192;
-
-/// When so many messages wait, the notices of calls that were given up are dropped: each is a courtesy, and a peer that
-/// does not read gains nothing from it.
-const MAX_BACKGROUND_COURTESIES: usize = 2 * MAX_BACKGROUND_NOTICES;
+use super::http::SseSender;
 
 /// The sending end. Answers always fit in: what the server asks is bounded by itself, because reading pauses.
 #[derive(Debug)]
 pub(super) struct Background {
     queue: mpsc::UnboundedSender<Waits>,
     level: Arc<Level>,
+    limits: Limits,
 }
 
 #[derive(Debug, Default)]
@@ -56,14 +47,14 @@ impl Drop for Waiting {
 
 impl Background {
     /// The queue, and the future that writes what is put into it.
-    pub(super) fn new(sender: Sender) -> (Self, impl Future<Output = ()> + Send) {
+    pub(super) fn new(sender: SseSender, limits: &Limits) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (queue, receiver) = mpsc::unbounded_channel();
         let level = Arc::new(Level::default());
         let mut waiting = Waiting { queue: receiver, level: Arc::clone(&level) };
         let writing = async move {
             while let Some(Waits { message, is_answer }) = waiting.queue.recv().await {
                 // The reading side learns why writing failed, and ends every call with the reason.
-                if sender.send(message).await.is_err() {
+                if Box::pin(sender.send(message)).await.is_err() {
                     return;
                 }
                 waiting.level.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -71,7 +62,7 @@ impl Background {
                 waiting.level.fell.notify_waiters();
             }
         };
-        (Self { queue, level }, writing)
+        (Self { queue, level, limits: *limits }, writing)
     }
 
     pub(super) fn answer(&self, message: Bytes) {
@@ -86,7 +77,7 @@ impl Background {
     }
 
     pub(super) fn notice(&self, message: Bytes) {
-        if self.level.waiting.load(Ordering::Acquire) < MAX_BACKGROUND_COURTESIES {
+        if self.level.waiting.load(Ordering::Acquire) < self.limits.max_waiting_notices.saturating_mul(2) {
             self.put(Waits { message, is_answer: false });
         } else {
             tracing::debug!("a notice was not sent: the server does not read");
@@ -95,7 +86,7 @@ impl Background {
 
     /// Whether the application may put notices in.
     pub(super) fn takes_notices(&self) -> bool {
-        self.level.waiting.load(Ordering::Acquire) < MAX_BACKGROUND_NOTICES
+        self.level.waiting.load(Ordering::Acquire) < self.limits.max_waiting_notices
     }
 
     /// Waits until the peer may be read further.
@@ -103,7 +94,8 @@ impl Background {
         loop {
             // Made before looking: it is notified of every later change.
             let fell = self.level.fell.notified();
-            if self.level.answers.load(Ordering::Acquire) < PAUSE_READING_AT || self.queue.is_closed() {
+            let answers = self.level.answers.load(Ordering::Acquire);
+            if answers < self.limits.max_waiting_answers || self.queue.is_closed() {
                 return;
             }
             fell.await;

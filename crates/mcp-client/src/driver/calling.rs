@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use mcp_jsonrpc::RawJson;
 use mcp_proto::{Answer, CallError, CallOptions, SuspendedCall, Transmit, TransmitKind};
-use mcp_transport::stdio::Place;
 use tracing::{Instrument as _, Span};
 
 use super::open_call::OpenCall;
@@ -13,14 +12,14 @@ use super::slot::{CallResult, ReadResult, Slot, Step};
 use super::{Driver, Link, ProgressFn, spans};
 use crate::error::Error;
 
-/// A call that is open and has sent nothing.
+/// A call that is open. Over a line its request is on its way, over HTTP nothing is sent yet.
 pub(crate) struct BegunCall {
     call: OpenCall,
     span: Span,
 }
 
 impl Driver {
-    /// Opens a call. It begins when [`finish`](Self::finish) is polled.
+    /// Opens a call, to be driven by [`finish`](Self::finish).
     pub(crate) fn begin(
         self: &Arc<Self>,
         method: &str,
@@ -46,7 +45,7 @@ impl Driver {
         Ok(BegunCall { span: spans::call(self, &suspended.method, call.id), call })
     }
 
-    /// Makes the request of a call and waits for its outcome. Dropping the future cancels the call, on the wire too.
+    /// Does what a call needs and waits for its outcome. Dropping the future cancels the call, on the wire too.
     pub(crate) async fn finish(
         self: &Arc<Self>,
         begun: BegunCall,
@@ -66,8 +65,6 @@ impl Driver {
         call: OpenCall,
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(CallResult, Vec<Transmit>), Error> {
-        let mut sent = None;
-        let mut requests = 0_u32;
         loop {
             match call.step().await {
                 Step::Progress(progress) => {
@@ -75,37 +72,31 @@ impl Driver {
                         listener(progress);
                     }
                 }
+                // What ends the handshake of a new session. A server that takes its time with that does not hold up the end of the
+                // call that carries it.
                 Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
-                    self.deliver(transmit).await?;
-                }
-                Step::Send(transmit) => {
-                    requests = requests.saturating_add(1);
-                    match &self.link {
-                        // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
-                        Link::Http(link) => {
-                            Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?
-                        }
-                        Link::Channel(link) => sent = link.send(&call, transmit).await?,
+                    tokio::select! {
+                        biased;
+                        delivered = self.deliver(transmit) => delivered?,
+                        () = call.over() => {}
                     }
                 }
+                Step::Send(transmit) => match &self.link {
+                    // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
+                    Link::Http(link) => Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?,
+                    Link::Sse(link) => link.send(&call, transmit).await?,
+                    // Put in when it was made.
+                    Link::Line(_) => {}
+                },
                 Step::Ended(Ok(result), left) => return Ok((result, left)),
                 Step::Ended(Err(CallError::Closed { dispatched }), _) => {
                     // What an earlier request has begun (a task, say) goes on whatever becomes of this one.
-                    let unknown = dispatched && (requests > 1 || self.link.may_leave(sent));
+                    let (requests, place) = call.on_line();
+                    let unknown = dispatched && (requests > 1 || self.link.may_leave(place));
                     return Err(self.closed_error(unknown));
                 }
                 Step::Ended(Err(error), _) => return Err(call.ended_by(error)),
             }
-        }
-    }
-}
-
-impl Link {
-    /// Whether the peer may have seen a request that was put into a queue, or may see it yet; or the request has none.
-    fn may_leave(&self, place: Option<Place>) -> bool {
-        match (self, place) {
-            (Self::Channel(link), Some(place)) => link.may_leave(place),
-            _ => true,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! With calls that are given equally long none of them touches it. It goes off once for nothing after the last call, and
 //! then no more until there is another.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -56,7 +57,9 @@ async fn watch(driver: Weak<Driver>, sooner: Arc<Notify>) {
 impl Driver {
     /// Ends what is due and tells when the timer is to go off next.
     fn let_time_pass(self: &Arc<Self>) -> Option<Instant> {
-        self.with(|core, now| core.handle_timeout(now));
+        // What is told of it runs code of the application (whoever listens to the log, say). One that panics must not take the timer
+        // of all calls along; the panic hook has reported it.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.with(|core, now| core.handle_timeout(now))));
         let mut state = self.lock();
         state.watched = state.core.poll_timeout();
         state.watched

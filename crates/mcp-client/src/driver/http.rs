@@ -4,31 +4,43 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_jsonrpc::PlainAnswer;
-use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Origin, Transmit, TransmitKind};
+use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Limits, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
+pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit, oneshot};
 use tokio::task::AbortHandle;
 
+use super::notices::Notices;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
-
-/// Answers and notices posted at the same time. When all are under way, the streams are read no further until one
-/// is done.
-const BACKGROUND_POSTS: usize = 64;
 
 /// A connection to one MCP endpoint.
 #[derive(Debug)]
 pub(crate) struct HttpLink {
     connection: HttpConnection,
-    background: Arc<Semaphore>,
+    background: Arc<Places>,
+    /// The end of the session, once.
+    ending: OnceCell<()>,
+    notices: Notices,
+    /// The notices that calls were given up, on their way.
+    courtesies: Arc<()>,
+    max_notices: usize,
 }
 
 impl HttpLink {
-    pub(crate) fn new(connection: HttpConnection) -> Self {
-        Self { connection, background: Arc::new(Semaphore::new(BACKGROUND_POSTS)) }
+    pub(crate) fn new(connection: HttpConnection, limits: &Limits) -> Self {
+        Self {
+            notices: Notices::new(connection.clone()),
+            connection,
+            background: Arc::new(Places::new(limits.max_background_posts)),
+            ending: OnceCell::new(),
+            courtesies: Arc::default(),
+            max_notices: limits.max_waiting_notices,
+        }
     }
 
     /// Posts the request of a call and reads what comes back until the call is over or the exchange is.
@@ -41,18 +53,8 @@ impl HttpLink {
         if !call.is_open() {
             return Ok(());
         }
-        // Until there is a connection nothing has left, and a call that ends before that has done nothing.
         let mut given_up = false;
-        let mut watch = |departure| match departure {
-            Departure::Leaves => {
-                given_up = !call.dispatched();
-                !given_up
-            }
-            _ => {
-                call.held_back();
-                true
-            }
-        };
+        let mut watch = |departure| departs(call, departure, &mut given_up);
         let posted = tokio::select! {
             biased;
             posted = self.connection.post_watched(post(transmit), &mut watch) => posted,
@@ -97,13 +99,27 @@ impl HttpLink {
         deliver(&self.connection, transmit).await.map_err(Error::transport_failed)
     }
 
+    /// Posts what the application said, each when the one before is accepted or lost.
+    pub(crate) fn post_in_order(&self, driver: &Arc<Driver>, transmit: Transmit) {
+        self.notices.put(&driver.runtime, transmit);
+    }
+
+    pub(crate) fn takes_notices(&self) -> bool {
+        self.notices.waiting() < self.max_notices
+    }
+
     pub(crate) fn post_in_background(&self, driver: &Arc<Driver>, transmit: Transmit) {
+        let is_courtesy = transmit.kind == TransmitKind::Notification && transmit.owner.is_none();
+        let courtesy = is_courtesy.then(|| Arc::clone(&self.courtesies));
+        if is_courtesy && Arc::strong_count(&self.courtesies) > self.max_notices.saturating_mul(2) {
+            return tracing::debug!("a notice was not sent: the server does not accept any");
+        }
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
         let runtime = driver.runtime.clone();
         let driver = Arc::downgrade(driver);
         runtime.spawn(async move {
-            let Ok(_place) = background.acquire().await else { return };
+            let Some(_place) = background.take().await else { return };
             let posted = match transmit.owner {
                 Some(call) => {
                     let posted = converse(&connection, transmit, &driver, call).await;
@@ -118,19 +134,75 @@ impl HttpLink {
             if let Err(error) = posted {
                 tracing::debug!(%error, "a message was not accepted by the server");
             }
+            drop(courtesy);
         });
     }
 
     pub(crate) async fn background_room(&self) {
-        // The place is given back at once: this only waits while all of them are taken.
-        let _ = self.background.acquire().await;
+        self.background.room().await;
     }
 
     /// Ends the session, if there is one. The server may refuse that; the connection is gone for us all the same.
+    ///
+    /// Whoever comes while somebody else is at it waits for that, but no longer than it may take: the other's future may not be
+    /// polled any more.
     pub(crate) async fn close(&self, head: RequestHead) {
-        if let Err(error) = self.connection.delete_session(head).await {
-            tracing::debug!(%error, "the session was not ended by the server");
+        self.notices.clear();
+        let ending = self.ending.get_or_init(|| async {
+            if let Err(error) = self.connection.delete_session(head).await {
+                tracing::debug!(%error, "the session was not ended by the server");
+            }
+        });
+        // Longer than the session's end may take, so that it decides for whoever is at it.
+        let limit = self.connection.timeouts().close.saturating_add(GRACE);
+        let _ = tokio::time::timeout(limit, ending).await;
+    }
+}
+
+/// How much longer than the end of a session whoever waits for it waits.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Places for posts of the background.
+#[derive(Debug)]
+struct Places {
+    free: Semaphore,
+    freed: Notify,
+}
+
+/// One of them, until it is dropped.
+struct Place<'a> {
+    permit: Option<SemaphorePermit<'a>>,
+    freed: &'a Notify,
+}
+
+impl Places {
+    fn new(places: usize) -> Self {
+        Self { free: Semaphore::new(places.min(Semaphore::MAX_PERMITS)), freed: Notify::new() }
+    }
+
+    /// For tasks of our own only: a place is kept for who waits for one, whether or not it is polled.
+    async fn take(&self) -> Option<Place<'_>> {
+        let permit = self.free.acquire().await.ok()?;
+        Some(Place { permit: Some(permit), freed: &self.freed })
+    }
+
+    /// Waits until one is free, and leaves it.
+    async fn room(&self) {
+        loop {
+            // Made before looking: it is notified of every later change.
+            let freed = self.freed.notified();
+            if self.free.available_permits() > 0 {
+                return;
+            }
+            freed.await;
         }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.freed.notify_waiters();
     }
 }
 
@@ -189,6 +261,38 @@ async fn read_session_stream(
     }
 }
 
+/// A call's message is somewhere on its way. Until there is a connection nothing has left, and a call that ends before that
+/// has done nothing. Whether it may go; where not, `given_up` is noted.
+fn departs(call: &OpenCall, departure: Departure, given_up: &mut bool) -> bool {
+    match departure {
+        Departure::Leaves => {
+            *given_up = !call.dispatched();
+            !*given_up
+        }
+        _ => {
+            call.held_back();
+            true
+        }
+    }
+}
+
+/// What came of a call's message on the HTTP+SSE transport.
+pub(super) enum Posted {
+    Done(Result<(), mcp_transport::Error>),
+    /// The call has ended before it left.
+    GivenUp,
+}
+
+/// Posts the request of a call on the HTTP+SSE transport, while the call is open.
+pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, message: Bytes) -> Posted {
+    let mut given_up = false;
+    let mut watch = |departure| departs(call, departure, &mut given_up);
+    match sender.send_watched(message, &mut watch).await {
+        Err(_) if given_up => Posted::GivenUp,
+        posted => Posted::Done(posted),
+    }
+}
+
 /// Posts a request of the core's own, for which no task of a caller waits, and hands over what comes back.
 async fn converse(
     connection: &HttpConnection,
@@ -236,7 +340,10 @@ fn on_the_way(error: &mcp_transport::Error) -> Option<Failure> {
     }
 }
 
-async fn deliver(connection: &HttpConnection, transmit: Transmit) -> Result<(), mcp_transport::Error> {
+pub(super) async fn deliver(
+    connection: &HttpConnection,
+    transmit: Transmit,
+) -> Result<(), mcp_transport::Error> {
     let mut exchange = connection.post(post(transmit)).await?;
     while exchange.next().await?.is_some() {}
     Ok(())

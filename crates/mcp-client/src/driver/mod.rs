@@ -1,11 +1,15 @@
 //! The one place where the protocol core, a transport and the clock meet.
 //!
 //! There is one core behind one lock, never held across an await. Whoever touches the core drains it before letting
-//! go ([`Driver::with`]): what belongs to a call lands in the [`Slot`] that the call's own task watches; questions of
-//! the server go to handler tasks; everything else that must be sent goes to the background writer of the link.
+//! go ([`Driver::change`]): what belongs to a call lands in the [`Slot`] that the call's own task watches; questions of
+//! the server go to handler tasks; what must be sent goes to the link.
 //!
 //! A call is driven by the task of its caller. Over HTTP that task drives its own exchange, from the POST to the last
-//! byte it needs; over a shared channel it writes its request and waits, and the one reading task wakes it.
+//! byte it needs; over a shared channel it waits for what the one reading task brings. On a line, messages are put in under
+//! the lock, so that they leave in the order in which the core made them.
+//!
+//! Under the lock nothing is called, woken or dropped that is the application's: it may use the connection, and wait for ever for the
+//! lock. All of that is noted in an [`Outbox`] and done once the lock is free.
 
 mod background;
 mod calling;
@@ -17,27 +21,27 @@ mod http;
 #[cfg(not(feature = "http"))]
 #[path = "no_http.rs"]
 mod http;
+mod line;
+#[cfg(feature = "http")]
+mod notices;
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
 mod open_call;
 mod questions;
 mod slot;
 pub(crate) mod spans;
+mod sse;
+mod state;
 mod subscribing;
 mod taking;
 mod tasking;
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
 use std::time::Instant;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{
-    CallError, CallId, CallMap, Connection, EndReason, Event, Origin, ServerFacts, ServerRequestId, Transmit,
-    UrlsRequired,
-};
+use mcp_proto::{CallError, CallId, Connection, Limits, Origin, ServerFacts, Transmit, TransmitKind};
 use mcp_transport::Received;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -50,16 +54,17 @@ use crate::event::ClientEvent;
 use crate::event_queue::{EventQueue, Listener};
 use crate::sampling::ErasedSampling;
 
-pub(crate) use background::MAX_BACKGROUND_NOTICES;
-pub(crate) use channel::{ChannelLink, Receiver, Sender};
-pub(crate) use http::HttpLink;
+pub(crate) use channel::Receiver;
+pub(crate) use http::{HttpLink, SessionHead};
+pub(crate) use line::LineLink;
 pub(crate) use slot::{CallResult, ReadResult};
+pub(crate) use sse::SseLink;
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use deadlines::Deadlines;
-use few::Few;
 use open_call::OpenCall;
 use slot::Slot;
+use state::{ForDesk, Outbox, State, Writes};
 
 /// Called with each progress of a call, on the task of the call.
 pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
@@ -69,7 +74,11 @@ pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
 pub(crate) enum Link {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     Http(HttpLink),
-    Channel(ChannelLink),
+    /// One message a line, over any byte stream.
+    Line(LineLink),
+    /// The HTTP+SSE transport of 2024-11-05: messages are posted, and everything comes back on one event stream.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
+    Sse(SseLink),
 }
 
 /// One connection: core, link, listeners.
@@ -114,45 +123,6 @@ impl Drop for Listeners {
     }
 }
 
-struct State {
-    core: Connection,
-    slots: CallMap<Slot>,
-    /// When the timer of the deadlines goes off.
-    watched: Option<Instant>,
-    /// The tasks that answer questions of the server.
-    handlers: HashMap<ServerRequestId, AbortHandle>,
-    /// Why the transport ended, once it did.
-    ended: Option<mcp_transport::Error>,
-    /// The handshake was completed.
-    was_ready: bool,
-    /// This side wanted the end.
-    given_up: bool,
-    /// Why the connection ended, once it did.
-    close_reason: Option<CloseReason>,
-}
-
-/// What is left to do after the lock is released.
-#[derive(Default)]
-struct Outbox {
-    background: Vec<Transmit>,
-    questions: Vec<mcp_proto::ServerRequest>,
-    events: Vec<ClientEvent>,
-    wakers: Few<Waker>,
-    is_due_sooner: bool,
-    renewed: bool,
-    withdrawn: Vec<AbortHandle>,
-    desk: Vec<ForDesk>,
-    closed: bool,
-}
-
-/// What the desk is to hear, in order.
-enum ForDesk {
-    Completed(String),
-    Ended(ServerRequestId, EndReason),
-    Required(UrlsRequired),
-    RequiredEnded(CallId),
-}
-
 impl Driver {
     pub(crate) fn new(
         core: Connection,
@@ -161,16 +131,7 @@ impl Driver {
         listeners: Listeners,
         seat: Seat,
     ) -> Arc<Self> {
-        let state = State {
-            core,
-            slots: CallMap::default(),
-            watched: None,
-            handlers: HashMap::new(),
-            ended: None,
-            was_ready: false,
-            given_up: false,
-            close_reason: None,
-        };
+        let state = State::new(core);
         let runtime = Handle::current();
         Arc::new_cyclic(|driver| Self {
             state: Mutex::new(state),
@@ -195,6 +156,9 @@ impl Driver {
     pub(crate) fn emit(&self, event: ClientEvent) {
         if matches!(event, ClientEvent::Closed { .. }) {
             spans::closed(self);
+        }
+        if let ClientEvent::Diagnostic(diagnostic) = &event {
+            tracing::debug!(kind = diagnostic.kind.as_str(), "diagnostic");
         }
         if let Some(listener) = &self.listeners.on_event {
             let event = event.clone();
@@ -223,25 +187,56 @@ impl Driver {
 
     /// Does something with the core and passes on everything it then has to say.
     pub(crate) fn with<R>(self: &Arc<Self>, act: impl FnOnce(&mut Connection, Instant) -> R) -> R {
+        self.change(Writes::Later, |state, _, now| act(&mut state.core, now))
+    }
+
+    /// As [`with`](Self::with), for what the application says: it keeps its order on every transport.
+    pub(crate) fn say<R>(self: &Arc<Self>, say: impl FnOnce(&mut Connection) -> R) -> R {
+        self.change(Writes::Later, |state, outbox, _| {
+            outbox.is_said = true;
+            say(&mut state.core)
+        })
+    }
+
+    /// As [`with`](Self::with), for what concerns more than the core. `writes`: who writes what comes of it on a line.
+    fn change<R>(
+        self: &Arc<Self>,
+        writes: Writes,
+        act: impl FnOnce(&mut State, &mut Outbox<'_>, Instant) -> R,
+    ) -> R {
         let mut outbox = Outbox::default();
         let result = {
             let mut state = self.lock();
-            let result = act(&mut state.core, now());
-            state.drain(&mut outbox);
+            let mut line = self.link.line();
+            state.settle_line(&mut line);
+            let result = act(&mut state, &mut outbox, now());
+            state.drain(&mut outbox, &mut line);
+            // What is set free with the line is the application's own: after the lock.
+            outbox.line = line.finish();
             result
         };
-        self.dispatch(outbox);
+        self.dispatch(outbox, writes);
         result
     }
 
-    fn dispatch(self: &Arc<Self>, outbox: Outbox) {
-        for waker in outbox.wakers {
-            // One that panics is the application's; it must not cost another call its wake-up, nor the connection its timer. The
-            // panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-        }
+    fn dispatch(self: &Arc<Self>, mut outbox: Outbox<'_>, writes: Writes) {
+        // First what others depend on and what runs nothing of the application's; what panics after that costs them nothing.
         if outbox.is_due_sooner {
             self.deadlines.wake();
+        }
+        let has_put = std::mem::take(&mut outbox.has_put);
+        if let (Link::Line(link), true, Writes::Later) = (&self.link, has_put, writes) {
+            link.write_later();
+        }
+        for stir in outbox.stirs {
+            stir.stir();
+        }
+        drop((outbox.line.take(), outbox.unread.take()));
+        if let (Link::Line(link), true, Writes::Now) = (&self.link, has_put, writes) {
+            link.write();
+        }
+        for refused in outbox.unsent {
+            tracing::debug!("{refused}");
         }
         // A handler that ends the connection goes on: it would not hear how that went otherwise.
         let own_task = tokio::task::try_id();
@@ -249,7 +244,7 @@ impl Driver {
             handler.abort();
         }
         for transmit in outbox.background {
-            self.send_in_background(transmit);
+            self.send_in_background(transmit, outbox.is_said);
         }
         for question in outbox.questions {
             self.ask(question);
@@ -280,10 +275,15 @@ impl Driver {
         self.renewals.notified().await;
     }
 
-    fn send_in_background(self: &Arc<Self>, transmit: Transmit) {
+    fn send_in_background(self: &Arc<Self>, transmit: Transmit, is_said: bool) {
         match &self.link {
+            Link::Http(link) if is_said && transmit.kind == TransmitKind::Notification => {
+                link.post_in_order(self, transmit);
+            }
             Link::Http(link) => link.post_in_background(self, transmit),
-            Link::Channel(link) => link.send_in_background(transmit),
+            Link::Sse(link) => link.send_in_background(transmit),
+            // Put in under the lock.
+            Link::Line(_) => {}
         }
     }
 
@@ -294,15 +294,22 @@ impl Driver {
         tokio::task::coop::consume_budget().await;
         match &self.link {
             Link::Http(link) => link.background_room().await,
-            Link::Channel(link) => link.background_room().await,
+            Link::Line(link) => self.line_room(link).await,
+            Link::Sse(link) => link.background_room().await,
         }
+    }
+
+    /// How much the connection may hold.
+    pub(crate) fn limits(&self) -> Limits {
+        *self.lock().core.limits()
     }
 
     /// Whether the application may send notices: a peer that does not read them must not fill our memory.
     pub(crate) fn takes_notices(&self) -> bool {
         match &self.link {
-            Link::Http(_) => true,
-            Link::Channel(link) => link.takes_notices(),
+            Link::Http(link) => link.takes_notices(),
+            Link::Line(link) => link.takes_notices(&mut self.lock()),
+            Link::Sse(link) => link.takes_notices(),
         }
     }
 
@@ -316,7 +323,7 @@ impl Driver {
             Link::Http(link) if self.lock().core.has_standing_stream() => {
                 Some(http::spawn_stream_reader(self, link).await)
             }
-            Link::Http(_) | Link::Channel(_) => None,
+            Link::Http(_) | Link::Line(_) | Link::Sse(_) => None,
         }
     }
 
@@ -382,7 +389,8 @@ impl Driver {
         match &self.link {
             // On the heap, as an exchange is.
             Link::Http(link) => Box::pin(link.deliver(transmit)).await?,
-            Link::Channel(link) => link.deliver(transmit).await?,
+            Link::Line(link) => link.deliver(transmit).await?,
+            Link::Sse(link) => link.deliver(transmit).await?,
         }
         self.with(|core, now| core.handle_initialized_delivered(now));
         Ok(())
@@ -401,10 +409,7 @@ impl Driver {
         slot: Slot,
         command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
     ) -> Result<OpenCall, Error> {
-        let mut outbox = Outbox::default();
-        let opened = {
-            let mut state = self.lock();
-            let now = now();
+        let opened = self.change(Writes::Now, |state, _, now| {
             // The timer may be late, and calls that are overdue make room.
             if state.core.poll_timeout().is_some_and(|at| at <= now) {
                 state.core.handle_timeout(now);
@@ -413,10 +418,8 @@ impl Driver {
             if let Ok(call) = opened {
                 state.slots.insert(call, slot);
             }
-            state.drain(&mut outbox);
             opened
-        };
-        self.dispatch(outbox);
+        });
         match opened {
             Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
@@ -441,92 +444,6 @@ impl Driver {
     /// The error of a call that found the connection closed.
     pub(crate) fn closed_error(&self, dispatched: bool) -> Error {
         Error::ended(dispatched, self.lock().ended.clone())
-    }
-}
-
-impl State {
-    fn drain(&mut self, outbox: &mut Outbox) {
-        while let Some(transmit) = self.core.poll_transmit() {
-            match transmit.owner.and_then(|call| self.slots.get_mut(&call)) {
-                Some(slot) => outbox.wakers.extend(slot.push_transmit(transmit)),
-                None => outbox.background.push(transmit),
-            }
-        }
-        while let Some(event) = self.core.poll_event() {
-            self.sort(event, outbox);
-        }
-        outbox.is_due_sooner = self.is_due_sooner();
-        outbox.closed = self.core.is_closed();
-        if self.core.is_closed() && self.close_reason.is_none() {
-            let reason = match &self.ended {
-                Some(error) => CloseReason::Transport(error.clone()),
-                None if self.given_up => CloseReason::Application,
-                // Only a lost session makes the core close by itself once it is ready.
-                None => CloseReason::SessionLost,
-            };
-            self.close_reason = Some(reason.clone());
-            if self.was_ready {
-                outbox.events.push(ClientEvent::Closed { reason });
-            }
-        }
-    }
-
-    fn sort(&mut self, event: Event, outbox: &mut Outbox) {
-        match event {
-            Event::CallEnded { call, outcome } => {
-                if let Some(slot) = self.slots.get_mut(&call) {
-                    outbox.wakers.extend(slot.end(outcome.map(CallResult::Raw)));
-                }
-            }
-            Event::Progress { call, progress } => {
-                if let Some(slot) = self.slots.get_mut(&call) {
-                    outbox.wakers.extend(slot.push_progress(progress));
-                }
-            }
-            Event::Subscribed { call, granted } => {
-                let restored = self.slots.get_mut(&call).is_some_and(|slot| slot.grant(granted));
-                outbox.events.extend(restored.then_some(ClientEvent::SubscriptionRestored));
-            }
-            Event::CallDeadlineMoved { call } | Event::CallPaused { call } => {
-                if let Some(slot) = self.slots.get_mut(&call) {
-                    outbox.wakers.extend(slot.stir());
-                }
-            }
-            Event::Task { call, update } => {
-                let stored = self.core.stored_task(call);
-                if let Some(slot) = self.slots.get(&call) {
-                    slot.tell_task(*update, stored);
-                }
-            }
-            Event::ServerRequest(request) => outbox.questions.push(request),
-            Event::ServerRequestEnded { request, reason } => match self.handlers.remove(&request) {
-                Some(handler) => outbox.withdrawn.push(handler),
-                None => outbox.desk.push(ForDesk::Ended(request, reason)),
-            },
-            Event::UrlsRequired(required) => outbox.desk.push(ForDesk::Required(required)),
-            Event::UrlsRequiredEnded { call } => outbox.desk.push(ForDesk::RequiredEnded(call)),
-            Event::Diagnostic(diagnostic) => {
-                tracing::debug!(kind = diagnostic.kind.as_str(), "diagnostic");
-                outbox.events.push(ClientEvent::Diagnostic(diagnostic));
-            }
-            Event::ElicitationComplete { elicitation_id } => {
-                outbox.desk.push(ForDesk::Completed(elicitation_id.clone()));
-                outbox.events.push(ClientEvent::ElicitationComplete { elicitation_id });
-            }
-            Event::ListChanged(list) => outbox.events.push(ClientEvent::ListChanged(list)),
-            Event::Log(message) => outbox.events.push(ClientEvent::Log(message)),
-            Event::OtherNotification { method, params } => {
-                outbox.events.push(ClientEvent::OtherNotification { method, params });
-            }
-            Event::SessionRenewed => {
-                outbox.renewed = true;
-                outbox.events.push(ClientEvent::SessionRenewed);
-            }
-            Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
-            Event::Ready => self.was_ready = true,
-            // Kinds that a newer core may add have no listener here yet.
-            _ => {}
-        }
     }
 }
 

@@ -24,8 +24,10 @@ pub(crate) struct SseSender(Infallible);
 pub(crate) struct SseReceiver(Infallible);
 
 /// What a request would carry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NoHead;
+
+pub(crate) use NoHead as SessionHead;
 
 #[expect(clippy::unused_async, reason = "the same calls as with HTTP")]
 impl HttpLink {
@@ -39,6 +41,14 @@ impl HttpLink {
     }
 
     pub(crate) async fn deliver(&self, _: Transmit) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    pub(crate) fn post_in_order(&self, _: &Arc<Driver>, _: Transmit) {
+        match self.0 {}
+    }
+
+    pub(crate) fn takes_notices(&self) -> bool {
         match self.0 {}
     }
 
@@ -67,6 +77,19 @@ impl SseReceiver {
     pub(super) async fn recv_or_take(&mut self, _: Taker<'_>) -> Result<Received<'_>, mcp_transport::Error> {
         match self.0 {}
     }
+}
+
+/// What cannot come of a message.
+pub(super) enum Posted {
+    #[expect(dead_code, reason = "nothing is posted without HTTP")]
+    Done(Result<(), mcp_transport::Error>),
+    #[expect(dead_code, reason = "nothing is posted without HTTP")]
+    GivenUp,
+}
+
+#[expect(clippy::unused_async, reason = "the same call as with HTTP")]
+pub(super) async fn post_call(sender: &SseSender, _: &OpenCall, _: Bytes) -> Posted {
+    match sender.0 {}
 }
 
 #[expect(clippy::unused_async, reason = "the same call as with HTTP")]

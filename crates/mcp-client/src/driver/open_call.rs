@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{CallError, CallId, ExchangeFailure, Failure};
+use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
 use super::{Driver, State};
@@ -23,45 +24,50 @@ pub(crate) struct OpenCall {
 impl OpenCall {
     /// The next step.
     pub(super) async fn step(&self) -> Step {
+        self.until(|state, id| state.slots.get_mut(&id).and_then(Slot::next)).await
+    }
+
+    /// Waits until there is a next step, and leaves it where it is.
+    pub(super) async fn stirred(&self) {
+        self.until(|state, id| state.slots.get(&id).is_none_or(Slot::is_stirred).then_some(())).await;
+    }
+
+    /// Waits until the call is over, and leaves its outcome where it is.
+    pub(super) async fn over(&self) {
+        self.until(|state, id| (!state.core.is_open(id)).then_some(())).await;
+    }
+
+    /// Waits until there is such a thing; looks each time that the slot is stirred.
+    async fn until<T>(&self, mut find: impl FnMut(&mut State, CallId) -> Option<T>) -> T {
         poll_fn(|context| {
-            let mut state = self.driver.lock();
-            // Invariant: the slot lives as long as this value.
-            let Some(slot) = state.slots.get_mut(&self.id) else { return Poll::Pending };
-            match slot.next() {
-                Some(step) => Poll::Ready(step),
-                None => {
-                    let old = slot.wait(context.waker());
-                    drop(state);
-                    drop(old);
-                    Poll::Pending
+            // A waker is the application's: it is cloned before the lock is taken, and the one that it replaces dropped after.
+            let mut own = None;
+            loop {
+                let mut state = self.driver.lock();
+                if let Some(found) = find(&mut state, self.id) {
+                    return Poll::Ready(found);
                 }
+                // Invariant: the slot lives as long as this value.
+                let Some(slot) = state.slots.get_mut(&self.id) else { return Poll::Pending };
+                if slot.is_waited_for_by(context.waker()) {
+                    return Poll::Pending;
+                }
+                if let Some(waker) = own.take() {
+                    let replaced = slot.wait(waker);
+                    drop(state);
+                    drop(replaced);
+                    return Poll::Pending;
+                }
+                drop(state);
+                own = Some(context.waker().clone());
             }
         })
         .await
     }
 
-    /// Waits until there is a next step, and leaves it where it is.
-    pub(super) async fn stirred(&self) {
-        self.until(|state, id| state.slots.get(&id).is_none_or(Slot::is_stirred)).await;
-    }
-
-    /// Waits until the call is over, and leaves its outcome where it is.
-    pub(super) async fn over(&self) {
-        self.until(|state, id| !state.core.is_open(id)).await;
-    }
-
-    async fn until(&self, holds: impl Fn(&State, CallId) -> bool) {
-        poll_fn(|context| {
-            let mut state = self.driver.lock();
-            if holds(&state, self.id) {
-                return Poll::Ready(());
-            }
-            let old = state.slots.get_mut(&self.id).and_then(|slot| slot.wait(context.waker()));
-            drop(state);
-            drop(old);
-            Poll::Pending
-        })
-        .await;
+    /// How many requests were put on a line for it, and where the newest of them lies.
+    pub(super) fn on_line(&self) -> (u32, Option<Place>) {
+        self.driver.lock().slots.get(&self.id).map_or((0, None), |slot| (slot.requests, slot.place))
     }
 
     /// The newest progress nobody has seen.

@@ -7,18 +7,12 @@ use std::task::Waker;
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{ProgressNotificationParams, SubscriptionFilter};
-use mcp_proto::{CallError, StoredTask, TaskUpdate, Transmit};
+use mcp_proto::{CallError, Limits, Transmit};
+use mcp_transport::stdio::Place;
 use tokio::sync::{oneshot, watch};
 
 use super::few::Few;
 use super::tasking::TaskNews;
-
-/// Progress notifications that wait for the task of their call. A task that is not polled loses the oldest: progress
-/// is a statement about now, and the newest says most.
-const MAX_WAITING_PROGRESS: usize = 64;
-
-/// Bytes of text in them. The newest is kept whatever its size.
-const MAX_WAITING_PROGRESS_BYTES: usize = 64 * 1024;
 
 /// The result of a call.
 pub(crate) enum CallResult {
@@ -58,6 +52,10 @@ pub(crate) struct Slot {
     task: Option<watch::Sender<Option<TaskNews>>>,
     outcome: Option<Result<CallResult, CallError>>,
     waker: Option<Waker>,
+    /// Requests that were put on a line for it.
+    pub(super) requests: u32,
+    /// Where the newest of them lies.
+    pub(super) place: Option<Place>,
 }
 
 /// The next thing for the task of a call to do.
@@ -82,10 +80,10 @@ impl Slot {
         Self { read, ..Self::default() }
     }
 
-    /// Tells what is granted. Whether a subscription that stood before stands again.
-    pub(crate) fn grant(&mut self, filter: SubscriptionFilter) -> bool {
-        // Nobody waits any more where the subscription was dropped meanwhile.
-        self.granted.take().is_some_and(|granted| granted.send(filter).is_ok() && self.again)
+    /// Whom to tell what is granted, and whether it is a subscription that stood before; once, and while somebody waits.
+    pub(crate) fn grant(&mut self) -> Option<(oneshot::Sender<SubscriptionFilter>, bool)> {
+        let waits = self.granted.take()?;
+        (!waits.is_closed()).then_some((waits, self.again))
     }
 
     /// The slot of a call that may become a task.
@@ -93,14 +91,9 @@ impl Slot {
         Self { task: Some(news), ..Self::default() }
     }
 
-    /// `stored` is `None` for a task that is over: what was told before still holds.
-    pub(crate) fn tell_task(&self, update: TaskUpdate, stored: Option<StoredTask>) {
-        let Some(news) = &self.task else { return };
-        news.send_modify(|news| {
-            let kept = news.take().map(|news| news.stored);
-            let stored = stored.or(kept).unwrap_or_else(|| StoredTask::new(update.task.task_id.clone()));
-            *news = Some(TaskNews { update, stored });
-        });
+    /// Who is told of the task that the call became.
+    pub(crate) fn task(&self) -> Option<watch::Sender<Option<TaskNews>>> {
+        self.task.clone()
     }
 
     /// Its deadline is another one now.
@@ -113,11 +106,16 @@ impl Slot {
         self.waker.take()
     }
 
-    pub(crate) fn push_progress(&mut self, progress: ProgressNotificationParams) -> Option<Waker> {
+    /// A task that is not polled loses the oldest: progress is a statement about now, and the newest says most.
+    pub(crate) fn push_progress(
+        &mut self,
+        progress: ProgressNotificationParams,
+        limits: &Limits,
+    ) -> Option<Waker> {
         self.progress_bytes += text_bytes(&progress);
         self.progress.push_back(progress);
-        while self.progress.len() > MAX_WAITING_PROGRESS
-            || (self.progress.len() > 1 && self.progress_bytes > MAX_WAITING_PROGRESS_BYTES)
+        while self.progress.len() > limits.max_waiting_progress.max(1)
+            || (self.progress.len() > 1 && self.progress_bytes > limits.max_waiting_progress_bytes)
         {
             self.pop_progress();
         }
@@ -152,14 +150,16 @@ impl Slot {
         Some(progress)
     }
 
+    /// Whether this waker is woken when there is a next step.
+    pub(crate) fn is_waited_for_by(&self, waker: &Waker) -> bool {
+        self.waker.as_ref().is_some_and(|own| own.will_wake(waker))
+    }
+
     /// Asks to be woken when there is a next step. Gives back the waker that it had before, to be dropped outside of the
     /// lock: it is the application's.
     #[must_use]
-    pub(crate) fn wait(&mut self, waker: &Waker) -> Option<Waker> {
-        match &self.waker {
-            Some(old) if old.will_wake(waker) => None,
-            _ => self.waker.replace(waker.clone()),
-        }
+    pub(crate) const fn wait(&mut self, waker: Waker) -> Option<Waker> {
+        self.waker.replace(waker)
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
         for at in 0..1000 {
             let mut progress = ProgressNotificationParams::new(1, f64::from(at));
             progress.message = Some("m".repeat(message_bytes));
-            slot.push_progress(progress);
+            slot.push_progress(progress, &Limits::default());
         }
         let kept = std::iter::from_fn(|| slot.pop_progress()).map(|progress| progress.progress).collect();
         assert_eq!(slot.progress_bytes, 0);

@@ -16,8 +16,6 @@ use crate::error::{Error, ErrorKind};
 /// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Attempts in a row without progress, some four minutes, before a subscription counts as over.
-const MAX_ATTEMPTS: u32 = 12;
 /// A subscription that stood this long is progress: proxies close long streams from time to time. One that is granted and
 /// lost again at once is none, however often.
 const STOOD: Duration = Duration::from_secs(10);
@@ -117,7 +115,7 @@ impl Keeper {
     /// granted at first; one that never stood is not asked for again, because its caller waits.
     async fn keep(self, first: Asked, stand: oneshot::Sender<SubscriptionFilter>) -> Result<(), Error> {
         let mut stand = Some(stand);
-        let mut schedule = Schedule::new();
+        let mut schedule = Schedule::new(self.driver.limits().max_resubscriptions);
         let (mut call, mut granted) = first;
         loop {
             let mut driving = std::pin::pin!(self.driver.drive(call, None));
@@ -157,16 +155,18 @@ impl Keeper {
 /// When to ask again, and when no more.
 struct Schedule {
     attempts: u32,
+    /// Attempts in a row without progress before a subscription counts as over.
+    max_attempts: u32,
     wait: Duration,
 }
 
 impl Schedule {
-    const fn new() -> Self {
-        Self { attempts: 0, wait: FIRST_WAIT }
+    const fn new(max_attempts: u32) -> Self {
+        Self { attempts: 0, max_attempts, wait: FIRST_WAIT }
     }
 
     fn next_wait(&mut self) -> Option<Duration> {
-        if self.attempts >= MAX_ATTEMPTS {
+        if self.attempts >= self.max_attempts {
             return None;
         }
         self.attempts += 1;
@@ -177,7 +177,7 @@ impl Schedule {
     /// What was granted lasted so long.
     fn stood(&mut self, time: Duration) {
         if time >= STOOD {
-            *self = Self::new();
+            *self = Self::new(self.max_attempts);
         }
     }
 }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_subscription_that_is_granted_and_dropped_is_not_asked_for_for_ever() {
         let run = |stood: u64| {
-            let mut schedule = Schedule::new();
+            let mut schedule = Schedule::new(12);
             let waits = std::iter::from_fn(|| {
                 let wait = schedule.next_wait();
                 schedule.stood(Duration::from_secs(stood));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_jsonrpc::PlainAnswer;
 
-use super::{CallResult, Driver, Outbox, now};
+use super::{CallResult, Driver, Writes};
 
 impl Driver {
     /// Takes an answer right out of what a transport received, where the core leaves its result to the caller and the
@@ -25,17 +25,14 @@ impl Driver {
         if !taking.admits(answer.result, &*value) {
             return false;
         }
-        let mut outbox = Outbox::default();
-        let taken = {
-            let mut state = self.lock();
-            let taken = state.core.take_result(now(), taking, &answer.id);
+        self.change(Writes::Later, |state, outbox, now| {
+            let taken = state.core.take_result(now, taking, &answer.id);
             if taken && let Some(slot) = state.slots.get_mut(&taking.call()) {
-                outbox.wakers.extend(slot.end(Ok(CallResult::Read(value))));
+                outbox.wake(slot.end(Ok(CallResult::Read(value))));
+                return true;
             }
-            state.drain(&mut outbox);
+            outbox.unread = Some(value);
             taken
-        };
-        self.dispatch(outbox);
-        taken
+        })
     }
 }

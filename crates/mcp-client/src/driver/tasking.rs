@@ -20,6 +20,32 @@ use crate::error::Error;
 pub(crate) struct TaskNews {
     pub(crate) update: TaskUpdate,
     pub(crate) stored: StoredTask,
+    /// The news of a connection count up.
+    number: u64,
+}
+
+/// News of a task, on their way to who waits for them.
+pub(crate) struct Told {
+    pub(crate) number: u64,
+    pub(crate) update: TaskUpdate,
+    /// `None` for a task that is over: what was told before still holds.
+    pub(crate) stored: Option<StoredTask>,
+}
+
+impl Told {
+    /// Tells it, unless newer news were told meanwhile by another thread.
+    pub(super) fn tell(self, news: &watch::Sender<Option<TaskNews>>) {
+        let Self { number, update, stored } = self;
+        news.send_if_modified(|news| {
+            if news.as_ref().is_some_and(|news| news.number > number) {
+                return false;
+            }
+            let kept = news.take().map(|news| news.stored);
+            let stored = stored.or(kept).unwrap_or_else(|| StoredTask::new(update.task.task_id.clone()));
+            *news = Some(TaskNews { update, stored, number });
+            true
+        });
+    }
 }
 
 /// The newest news of a task; what came before is only told to who looks in time.

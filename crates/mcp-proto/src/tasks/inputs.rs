@@ -17,13 +17,6 @@ use crate::mrtr::Entry;
 use crate::server_requests::Asker;
 use crate::tasks::TaskError;
 
-/// Longer keys are no keys: each is kept for the life of the wait.
-const MAX_KEY_BYTES: usize = 1024;
-
-/// How often an answer is sent whose arrival nobody confirmed. The server drops what it has already; the limit is for one
-/// that never confirms.
-const MAX_SENDINGS: u8 = 3;
-
 /// Every question of one task, by its key, which is never used for another one.
 #[derive(Default)]
 pub(super) struct Inputs {
@@ -84,11 +77,12 @@ impl Inputs {
     }
 
     /// The server has, or has not, confirmed what was sent.
-    pub(super) fn sent(&mut self, confirmed: bool) {
+    /// `max_sendings`: how often an answer is sent whose arrival nobody confirmed.
+    pub(super) fn sent(&mut self, confirmed: bool, max_sendings: u8) {
         for input in self.by_key.values_mut() {
             if let Input::Sent(answer, sendings) = input {
                 *input = match (confirmed, sendings) {
-                    (false, sendings) if *sendings < MAX_SENDINGS => {
+                    (false, sendings) if *sendings < max_sendings => {
                         Input::Unconfirmed(answer.clone(), *sendings)
                     }
                     _ => Input::Settled,
@@ -189,8 +183,11 @@ impl Connection {
             if task.inputs.by_key.contains_key(key) {
                 continue;
             }
-            if key.len() > MAX_KEY_BYTES {
-                return Err(invalid("the key of an input request is longer than 1024 bytes"));
+            let max_bytes = self.config.limits.max_name_bytes;
+            if key.len() > max_bytes {
+                return Err(invalid(&format!(
+                    "the key of an input request is longer than {max_bytes} bytes"
+                )));
             }
             if task.inputs.by_key.len().saturating_add(entries.len()) >= limit {
                 return Err(CallError::Task(TaskError::TooManyInputs { limit }));

@@ -26,6 +26,9 @@ pub struct TaskConfig {
     /// How many questions one task may ask in all (modern era; each key counts once). Default 256, more than any person
     /// answers. Beyond it the call ends with [`TaskError::TooManyInputs`](crate::TaskError::TooManyInputs).
     pub max_inputs: usize,
+    /// How often an answer to such a question is sent whose arrival the server does not confirm. Default 3; the server drops
+    /// what it has already.
+    pub max_answer_sendings: u8,
 }
 
 impl Default for TaskConfig {
@@ -37,6 +40,7 @@ impl Default for TaskConfig {
             max_polls: 10_000,
             max_failed_polls: 5,
             max_inputs: 256,
+            max_answer_sendings: 3,
         }
     }
 }

@@ -10,9 +10,6 @@ use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 
-/// Longer values are not repeated: they are no `{"taskId": ...}` that any server makes.
-const MAX_BYTES: usize = 4096;
-
 /// What a request of the server said about the task that it belongs to.
 pub(crate) struct RelatedTask(Box<RawValue>);
 
@@ -56,6 +53,6 @@ impl Connection {
         self.config.tasks.as_ref()?;
         let marked: Marked<'_> = serde_json::from_str(params).ok()?;
         let related: Box<RawValue> = meta::read(marked.meta, meta::RELATED_TASK)?;
-        (related.get().len() <= MAX_BYTES).then_some(RelatedTask(related))
+        (related.get().len() <= self.config.limits.max_related_task_bytes).then_some(RelatedTask(related))
     }
 }

@@ -12,20 +12,20 @@ use super::{Step, TaskCall};
 use crate::call::{CallId, CallOptions};
 use crate::connection::Connection;
 use crate::error::Misuse;
-
-/// Longer names of tools are not remembered: such a tool is called as a task only where the application says so.
-const MAX_NAME_BYTES: usize = 1024;
+use crate::limits::Limits;
 
 /// What the lists of tools said about tasks.
 #[derive(Debug)]
 pub(crate) struct TaskTools {
     support: HashMap<String, TaskSupport>,
     capacity: usize,
+    max_name_bytes: usize,
 }
 
 impl TaskTools {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { support: HashMap::new(), capacity }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let capacity = limits.max_tools_with_headers;
+        Self { support: HashMap::new(), capacity, max_name_bytes: limits.max_name_bytes }
     }
 
     /// Reads one page of `tools/list`.
@@ -55,7 +55,7 @@ impl TaskTools {
             let support = support.unwrap_or(TaskSupport::Forbidden);
             if let Some(known) = self.support.get_mut(&*tool.name) {
                 *known = support;
-            } else if self.support.len() < self.capacity && tool.name.len() <= MAX_NAME_BYTES {
+            } else if self.support.len() < self.capacity && tool.name.len() <= self.max_name_bytes {
                 self.support.insert(tool.name.into_owned(), support);
             }
         }

@@ -57,6 +57,7 @@ impl Connection {
         mut state: CallState,
         result: RawRef<'_>,
     ) {
+        let max_sendings = self.task_config().max_answer_sendings;
         let Some(task) = state.task.as_mut() else { return };
         match task.step {
             Step::Creating => match result.parse::<CreateTaskResult>() {
@@ -73,7 +74,7 @@ impl Connection {
                 Err(error) => self.end_call(call, &state, Err(error)),
             },
             Step::Updating => {
-                task.inputs.sent(true);
+                task.inputs.sent(true, max_sendings);
                 task.failed_polls = 0;
                 self.wait(now, call, state);
             }
@@ -267,9 +268,10 @@ impl Connection {
 
     /// A request of a task got no answer: it is asked for again, after a while. `state` is out of the tables.
     pub(crate) fn outlast(&mut self, now: Instant, call: CallId, mut state: CallState) {
+        let max_sendings = self.task_config().max_answer_sendings;
         if let Some(task) = state.task.as_mut() {
             task.failed_polls += 1;
-            task.inputs.sent(false);
+            task.inputs.sent(false, max_sendings);
             // Nobody was told anything that could make it count as expired.
             task.step = Step::Waiting;
         }

@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use mcp_jsonrpc::DecodeLimits;
 use tokio::time;
 
-use super::config::Config;
+use super::config::{Config, HttpTimeouts};
 use super::core::exchange::ExchangeCore;
 use super::core::headers::Templates;
 use super::core::listen::{self, ListenCore};
@@ -162,6 +162,11 @@ impl HttpConnection {
             Ok(channel) => channel,
             Err(_) => Err(fault::timeout("the first event of the stream", deadline)),
         }
+    }
+
+    /// How long the steps of its requests may take.
+    pub fn timeouts(&self) -> &HttpTimeouts {
+        &self.shared.config.timeouts
     }
 
     /// Ends the session, if there is one: DELETE, at most [`HttpTimeouts::close`](super::HttpTimeouts::close) long. Of

@@ -14,7 +14,7 @@ use super::core::target::Target;
 use super::exchange::Exchange;
 use super::io::open::Outgoing;
 use super::line::Line;
-use super::post::{PostKind, RequestHead};
+use super::post::{Departure, PostKind, RequestHead};
 use crate::{Error, ErrorKind, Received, Taker};
 
 /// The way to the server. Clones share it.
@@ -67,11 +67,30 @@ impl SseSender {
     ///
     /// Dropping the future closes the socket it was using. The message may have been processed.
     pub async fn send(&self, body: Bytes) -> Result<(), Error> {
+        self.send_watched(body, &mut |_| true).await
+    }
+
+    /// As [`send`](Self::send), and tells `watch` where the message is, as
+    /// [`HttpConnection::post_watched`](super::HttpConnection::post_watched) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send); `Closed` where `watch` did not let the message go.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the socket it was using. The message may have been processed if `watch` was told last
+    /// that it leaves.
+    pub async fn send_watched(
+        &self,
+        body: Bytes,
+        watch: &mut (dyn FnMut(Departure) -> bool + Send),
+    ) -> Result<(), Error> {
         let shared = &self.shared;
         let headers = shared.templates.initialize();
         let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
         let deadline = Some(shared.config.timeouts.head);
-        let opened = shared.open_at(&self.endpoint, outgoing, deadline, &mut |_| true).await?;
+        let opened = shared.open_at(&self.endpoint, outgoing, deadline, watch).await?;
         let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
         core.handle_head(now(), opened.head())?;
         let mut exchange = Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection);

@@ -24,7 +24,7 @@ mod report;
 mod server;
 mod stderr;
 
-pub use io::{LineConnection, LineReceiver, LineSender, Place, ReceiveCounts, Sending};
+pub use io::{HeldLine, LineConnection, LineReceiver, LineSender, Place, ReceiveCounts, Sending};
 pub use limits::{CloseWaits, LineLimits, StderrLimits};
 pub use report::{CloseReport, CloseStage};
 pub use server::{Fingerprint, InheritEnv, StdioServer};

@@ -1,19 +1,37 @@
 //! What waits to be written, who waits for it and who writes it. No I/O.
 //!
+//! ```text
+//!                       room            a writer
+//!   put() ──> the line ──────> the queue ───────> a batch ──> handed to the operating system
+//!                │
+//!                └── take_back(): as if it had never been there
+//! ```
+//!
+//! Every message stands in one order from the moment it is put in: that of the calls of [`Outbox::put`]. The queue holds so many
+//! bytes; what it has no room for stands in line, and moves up when the writer makes room. It is the messages that stand there
+//! and not those who sent them: nobody has to be polled when its turn comes, so that nobody who is not can hold up the others.
+//! Nor is anybody overtaken, however small a later message is, so that a large one does not wait for ever.
+//!
+//! A message in line can be taken back by whoever sent it, and then has certainly not left. One in the queue is written, whole
+//! and once, whatever becomes of its sender, unless the connection ends before.
+//!
 //! Concurrent senders share one stream. The first that finds nobody writing becomes the *writer*: it takes everything queued
 //! as one [`Batch`], writes it outside this lock, and reports how far it got. Messages that arrive meanwhile are the next
 //! batch, so a burst costs one system call, not one each. A writer that the stream holds up leaves the batch where it stands
 //! and the role to the connection's keeper, which goes on from the same byte. So no message is lost, torn or written twice,
 //! and no sender depends on another one's future being polled.
 //!
-//! Positions are counted in bytes since the connection began, newlines included: a message occupies `start..end`, and
-//! `handed` is how far the operating system has taken the stream. That one number answers which messages were written and
-//! whether a failed one may have reached the peer.
+//! Positions are counted in bytes since the connection began, newlines included: a message occupies `start..end`, also where it
+//! is taken back later; `handed` is how far the operating system has taken the stream. That one number answers which messages
+//! were written and whether a failed one may have reached the peer.
+//!
+//! Nothing that belongs to others is woken or dropped here: it is given back as [`Released`], for when the lock is free.
 
 use std::{
     collections::VecDeque,
     io::IoSlice,
-    task::{Context, Poll, Waker},
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::{Poll, Waker},
 };
 
 use bytes::Bytes;
@@ -25,15 +43,27 @@ pub(crate) const BATCH_SLICES: usize = 128;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Placed>,
+    /// Invariant: the queue has no room for the first of it.
+    line: VecDeque<Placed>,
     max_queued_bytes: usize,
+    /// The end of the newest message that was put in.
     accepted: u64,
+    /// The end of the newest message that came into the queue.
+    queued: u64,
     handed: u64,
+    unwritten_bytes: u64,
     state: State,
     writer: Writer,
-    written_waiters: VecDeque<(u64, Waker)>,
-    room_waiters: VecDeque<(u64, Waker)>,
-    next_room: u64,
+    /// Who waits for which end to be handed over, in order.
+    waiters: VecDeque<(u64, Waker)>,
+}
+
+/// A message and its place.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    message: Bytes,
+    ticket: Ticket,
 }
 
 /// ```text
@@ -45,7 +75,7 @@ pub(crate) struct Outbox {
 enum State {
     /// Takes messages.
     Open,
-    /// Writes what it has and takes no more; the error says so to new senders.
+    /// Writes what is queued and takes no more; the error says so to everybody else.
     Closing(Error),
     /// A write did not succeed. Senders wait for the error that tells why the connection ended, which comes soon; where this
     /// side was closing anyway, new ones get that error.
@@ -69,82 +99,92 @@ pub(crate) struct Ticket {
     end: u64,
 }
 
-/// A place in the line of senders that wait for room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room(u64);
-
 /// The messages a writer has taken and not fully written.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    messages: VecDeque<Bytes>,
+    messages: VecDeque<Placed>,
     /// Bytes of the first message (its newline included) that are written.
     offset: usize,
+}
+
+/// What a change sets free, to be let go once no lock is held: wakers and messages are others' own, and may do anything when
+/// they are woken or dropped.
+#[derive(Debug, Default)]
+#[must_use = "somebody waits for it"]
+pub(crate) struct Released {
+    woken: Vec<Waker>,
+    replaced: Option<Waker>,
+    messages: VecDeque<Placed>,
 }
 
 impl Outbox {
     pub(crate) fn new(max_queued_bytes: usize) -> Self {
         Self {
             queue: VecDeque::new(),
+            line: VecDeque::new(),
             max_queued_bytes,
             accepted: 0,
+            queued: 0,
             handed: 0,
+            unwritten_bytes: 0,
             state: State::Open,
             writer: Writer::Nobody,
-            written_waiters: VecDeque::new(),
-            room_waiters: VecDeque::new(),
-            next_room: 0,
+            waiters: VecDeque::new(),
         }
     }
 
-    /// Queues the message, in order, once there is room. Ready with its place; pending leaves the caller in line at `room`,
-    /// to be left by [`leave_line`](Self::leave_line) if it gives up.
-    pub(crate) fn poll_push(
+    /// Takes a message in, behind all that were taken in before.
+    pub(crate) fn put(&mut self, message: Bytes) -> Result<Ticket, Error> {
+        if let State::Closing(error) | State::Broken(Some(error)) | State::Ended(error) = &self.state {
+            return Err(error.clone());
+        }
+        let start = self.accepted;
+        let ticket = Ticket { start, end: start + message.len() as u64 + 1 };
+        self.accepted = ticket.end;
+        if matches!(self.state, State::Open) {
+            self.line.push_back(Placed { message, ticket });
+            self.move_up();
+        }
+        Ok(ticket)
+    }
+
+    /// Takes a message out of the line. `false`: it is not in line any more, and may leave or have left.
+    pub(crate) fn take_back(&mut self, ticket: Ticket, released: &mut Released) -> bool {
+        if self.is_queued(ticket) {
+            return false;
+        }
+        if let Ok(at) = self.line.binary_search_by_key(&ticket.start, |placed| placed.ticket.start) {
+            released.messages.extend(self.line.remove(at));
+            self.move_up();
+        }
+        true
+    }
+
+    /// Whether the message is written, or never will be. Pending has `waker` woken when that changes.
+    pub(crate) fn poll_written(
         &mut self,
-        cx: &Context<'_>,
-        room: &mut Option<Room>,
-        message: &mut Option<Bytes>,
-    ) -> Poll<Result<Ticket, Error>> {
-        let in_turn = match (&*room, self.room_waiters.front()) {
-            (Some(room), Some((first, _))) => room.0 == *first,
-            (None, None) => true,
-            _ => false,
+        waker: Waker,
+        ticket: Ticket,
+        released: &mut Released,
+    ) -> Poll<Result<(), Error>> {
+        let ready = match &self.state {
+            _ if self.is_written(ticket) => Ok(()),
+            State::Closing(error) | State::Broken(Some(error)) if !self.is_queued(ticket) => {
+                Err(error.clone())
+            }
+            State::Ended(error) => Err(error.clone().with_outcome_unknown(self.has_left(ticket))),
+            _ => {
+                released.replaced = self.wait(ticket.end, waker);
+                return Poll::Pending;
+            }
         };
-        match &self.state {
-            State::Closing(error) | State::Broken(Some(error)) | State::Ended(error) => {
-                return Poll::Ready(Err(error.clone()));
-            }
-            State::Open if in_turn => {
-                if let Some(taken) = message.take_if(|message| self.has_room_for(message.len())) {
-                    if room.take().is_some() {
-                        self.room_waiters.pop_front();
-                        self.wake_first_in_line();
-                    }
-                    return Poll::Ready(Ok(self.push(taken)));
-                }
-            }
-            State::Open | State::Broken(None) => {}
-        }
-        match room {
-            Some(room) => update_waker(&mut self.room_waiters, room.0, cx.waker()),
-            None => {
-                self.room_waiters.push_back((self.next_room, cx.waker().clone()));
-                *room = Some(Room(self.next_room));
-                self.next_room += 1;
-            }
-        }
-        Poll::Pending
+        released.replaced = Some(waker);
+        Poll::Ready(ready)
     }
 
-    /// Whether the message is written, or never will be. Pending registers the caller.
-    pub(crate) fn poll_written(&mut self, cx: &Context<'_>, ticket: Ticket) -> Poll<Result<(), Error>> {
-        if self.is_written(ticket) {
-            return Poll::Ready(Ok(()));
-        }
-        if let State::Ended(error) = &self.state {
-            return Poll::Ready(Err(error.clone().with_outcome_unknown(self.has_left(ticket))));
-        }
-        update_waker(&mut self.written_waiters, ticket.end, cx.waker());
-        Poll::Pending
+    /// Whether the message is in the queue, or was: it cannot be taken back.
+    pub(crate) fn is_queued(&self, ticket: Ticket) -> bool {
+        ticket.end <= self.queued
     }
 
     /// Whether the whole message was handed to the operating system.
@@ -162,20 +202,16 @@ impl Outbox {
         !self.is_dead() || self.has_left(ticket)
     }
 
-    /// Gives up waiting for a message to be written; it will be all the same.
-    pub(crate) fn forget(&mut self, ticket: Ticket) {
-        remove_waiter(&mut self.written_waiters, ticket.end);
-    }
-
-    /// Gives up waiting for room.
-    pub(crate) fn leave_line(&mut self, room: Room) {
-        remove_waiter(&mut self.room_waiters, room.0);
-        self.wake_first_in_line();
+    /// Gives up waiting for a message to be written.
+    pub(crate) fn forget(&mut self, ticket: Ticket, released: &mut Released) {
+        if let Ok(at) = self.waiters.binary_search_by_key(&ticket.end, |(end, _)| *end) {
+            released.replaced = self.waiters.remove(at).map(|(_, waker)| waker);
+        }
     }
 
     /// Makes the caller the writer if nobody is and there is something to write.
     pub(crate) fn claim(&mut self, writer: Writer) -> bool {
-        let free = self.writer == Writer::Nobody && self.handed < self.accepted && !self.is_dead();
+        let free = self.writer == Writer::Nobody && self.unwritten_bytes > 0 && !self.is_dead();
         if free {
             self.writer = writer;
         }
@@ -197,46 +233,50 @@ impl Outbox {
         !batch.messages.is_empty()
     }
 
-    /// The operating system took `bytes` more. The wakers of those who can go on are put into `woken`, to be woken outside
-    /// the lock.
-    pub(crate) fn advance(&mut self, bytes: usize, woken: &mut Vec<Waker>) {
-        self.handed = self.handed.saturating_add(bytes as u64).min(self.accepted);
-        while self.written_waiters.front().is_some_and(|(end, _)| *end <= self.handed) {
-            woken.extend(self.written_waiters.pop_front().map(|(_, waker)| waker));
+    /// The operating system took `bytes` more and has the stream up to `handed` by now. Who can go on is put into `released`.
+    pub(crate) fn advance(&mut self, bytes: usize, handed: u64, released: &mut Released) {
+        self.unwritten_bytes = self.unwritten_bytes.saturating_sub(bytes as u64);
+        self.handed = self.handed.max(handed);
+        while self.waiters.front().is_some_and(|(end, _)| *end <= self.handed) {
+            released.woken.extend(self.waiters.pop_front().map(|(_, waker)| waker));
         }
-        woken.extend(self.room_waiters.front().map(|(_, waker)| waker.clone()));
+        self.move_up();
     }
 
-    /// Takes no more messages; what is queued is still written.
-    pub(crate) fn begin_close(&mut self, error: Error) {
+    /// Takes no more messages; what is queued is still written, what stands in line is not.
+    pub(crate) fn begin_close(&mut self, error: Error) -> Released {
+        let mut released = Released::default();
         if matches!(self.state, State::Open) {
             self.state = State::Closing(error);
-            self.room_waiters.drain(..).for_each(|(_, waker)| waker.wake());
+            released.messages.append(&mut self.line);
+            let kept = self.waiters.partition_point(|(end, _)| *end <= self.queued);
+            released.woken.extend(self.waiters.drain(kept..).map(|(_, waker)| waker));
         }
+        released
     }
 
     /// A write did not succeed: nothing more can be written.
-    pub(crate) fn break_off(&mut self) {
+    pub(crate) fn break_off(&mut self) -> Released {
         self.state = match std::mem::replace(&mut self.state, State::Open) {
             State::Open => State::Broken(None),
             State::Closing(error) => State::Broken(Some(error)),
             state @ (State::Broken(_) | State::Ended(_)) => state,
         };
-        self.queue.clear();
         self.writer = Writer::Nobody;
+        Released { messages: self.clear(), ..Released::default() }
     }
 
     /// Nothing more will be written: everybody who waits gets `error`, and so do later senders, unless a later call brings
     /// an error that knows more.
-    pub(crate) fn end(&mut self, error: Error) {
+    pub(crate) fn end(&mut self, error: Error) -> Released {
         self.state = State::Ended(error);
-        self.queue.clear();
-        self.written_waiters.drain(..).chain(self.room_waiters.drain(..)).for_each(|(_, waker)| waker.wake());
+        let woken = self.waiters.drain(..).map(|(_, waker)| waker).collect();
+        Released { woken, messages: self.clear(), ..Released::default() }
     }
 
-    /// Bytes accepted and not handed over.
+    /// Bytes queued and not handed over.
     pub(crate) fn unwritten_bytes(&self) -> u64 {
-        self.accepted - self.handed
+        self.unwritten_bytes
     }
 
     /// Whether this side takes no more messages.
@@ -249,24 +289,60 @@ impl Outbox {
         matches!(self.state, State::Broken(_) | State::Ended(_))
     }
 
-    fn has_room_for(&self, message_bytes: usize) -> bool {
-        let queued = self.unwritten_bytes();
-        queued == 0
-            || queued.saturating_add(message_bytes as u64).saturating_add(1) <= self.max_queued_bytes as u64
-    }
-
-    fn push(&mut self, message: Bytes) -> Ticket {
-        let start = self.accepted;
-        let end = start + message.len() as u64 + 1;
-        self.accepted = end;
-        self.queue.push_back(message);
-        Ticket { start, end }
-    }
-
-    fn wake_first_in_line(&self) {
-        if let Some((_, waker)) = self.room_waiters.front() {
-            waker.wake_by_ref();
+    /// Lets those who stand in line into the queue, in order, as far as there is room.
+    fn move_up(&mut self) {
+        while let Some(first) = self.line.front() {
+            let bytes = first.ticket.end - first.ticket.start;
+            let queued = self.unwritten_bytes;
+            // One above the limit goes alone: it could never be sent otherwise.
+            if queued > 0 && queued.saturating_add(bytes) > self.max_queued_bytes as u64 {
+                return;
+            }
+            self.unwritten_bytes += bytes;
+            self.queued = first.ticket.end;
+            self.queue.extend(self.line.pop_front());
         }
+    }
+
+    fn clear(&mut self) -> VecDeque<Placed> {
+        let mut cleared = std::mem::take(&mut self.queue);
+        cleared.append(&mut self.line);
+        cleared
+    }
+
+    /// Gives back the waker that the place had before.
+    fn wait(&mut self, end: u64, waker: Waker) -> Option<Waker> {
+        match self.waiters.binary_search_by_key(&end, |(end, _)| *end) {
+            Ok(at) => self.waiters.get_mut(at).map(|(_, old)| std::mem::replace(old, waker)),
+            Err(at) => {
+                self.waiters.insert(at, (end, waker));
+                None
+            }
+        }
+    }
+}
+
+impl Released {
+    /// Wakes and drops all of it. One that panics costs no other its wake-up, nor the writer its task; the panic hook has
+    /// reported it.
+    pub(crate) fn let_go(mut self) {
+        self.wake();
+        let Self { replaced, messages, .. } = self;
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(replaced)));
+        for placed in messages {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(placed)));
+        }
+    }
+
+    /// Wakes those who can go on, and keeps the memory for the next.
+    pub(crate) fn wake(&mut self) {
+        for waker in self.woken.drain(..) {
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
+    }
+
+    pub(crate) fn wakes_nobody(&self) -> bool {
+        self.woken.is_empty()
     }
 }
 
@@ -279,7 +355,7 @@ impl Batch {
     pub(crate) fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut skip = self.offset;
-        let parts = self.messages.iter().flat_map(|message| [&**message, b"\n"]);
+        let parts = self.messages.iter().flat_map(|placed| [&*placed.message, b"\n"]);
         let mut slots = slices.iter_mut();
         for part in parts {
             // Invariant: `offset` lies inside the first message and its newline.
@@ -300,37 +376,24 @@ impl Batch {
         filled
     }
 
-    /// Notes that `bytes` were written.
-    pub(crate) fn advance(&mut self, bytes: usize) {
+    /// Notes that `bytes` were written. Gives how far the stream is handed over.
+    pub(crate) fn advance(&mut self, bytes: usize) -> u64 {
+        let mut handed = 0;
         self.offset += bytes;
-        while let Some(first) = self.messages.front()
-            && self.offset > first.len()
-        {
-            self.offset -= first.len() + 1;
+        while let Some(first) = self.messages.front() {
+            if self.offset <= first.message.len() {
+                return first.ticket.start + self.offset as u64;
+            }
+            self.offset -= first.message.len() + 1;
+            handed = first.ticket.end;
             self.messages.pop_front();
         }
+        handed
     }
 
     pub(crate) fn clear(&mut self) {
         self.messages.clear();
         self.offset = 0;
-    }
-}
-
-fn update_waker(waiters: &mut VecDeque<(u64, Waker)>, key: u64, waker: &Waker) {
-    match waiters.binary_search_by_key(&key, |(key, _)| *key) {
-        Ok(at) => {
-            if let Some((_, old)) = waiters.get_mut(at) {
-                old.clone_from(waker);
-            }
-        }
-        Err(at) => waiters.insert(at, (key, waker.clone())),
-    }
-}
-
-fn remove_waiter(waiters: &mut VecDeque<(u64, Waker)>, key: u64) {
-    if let Ok(at) = waiters.binary_search_by_key(&key, |(key, _)| *key) {
-        waiters.remove(at);
     }
 }
 

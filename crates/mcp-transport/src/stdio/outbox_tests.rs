@@ -18,44 +18,41 @@ impl Wake for Count {
     }
 }
 
-/// One sender: what it wants to say, its place in line, and how often it was woken.
-struct Sender {
-    message: Option<Bytes>,
-    room: Option<Room>,
-    woken: Arc<Count>,
-}
+/// Somebody who waits, and how often it was woken.
+#[derive(Default)]
+struct Waits(Arc<Count>);
 
-impl Sender {
-    fn new(bytes: usize) -> Self {
-        Self { message: Some(Bytes::from(vec![b'x'; bytes])), room: None, woken: Arc::default() }
-    }
-
-    fn push(&mut self, outbox: &mut Outbox) -> Poll<Result<Ticket, Error>> {
-        let waker = Waker::from(Arc::clone(&self.woken));
-        outbox.poll_push(&Context::from_waker(&waker), &mut self.room, &mut self.message)
-    }
-
-    fn ticket(&mut self, outbox: &mut Outbox) -> Ticket {
-        match self.push(outbox) {
-            Poll::Ready(Ok(ticket)) => ticket,
-            other => panic!("{other:?}"),
-        }
-    }
-
+impl Waits {
     fn written(&self, outbox: &mut Outbox, ticket: Ticket) -> Poll<Result<(), Error>> {
-        let waker = Waker::from(Arc::clone(&self.woken));
-        outbox.poll_written(&Context::from_waker(&waker), ticket)
+        let mut released = Released::default();
+        let polled = outbox.poll_written(Waker::from(Arc::clone(&self.0)), ticket, &mut released);
+        released.let_go();
+        polled
     }
 
     fn times_woken(&self) -> usize {
-        self.woken.0.load(Ordering::Relaxed)
+        self.0.0.load(Ordering::Relaxed)
     }
 }
 
-fn hand_over(outbox: &mut Outbox, bytes: usize) {
-    let mut woken = Vec::new();
-    outbox.advance(bytes, &mut woken);
-    woken.into_iter().for_each(Waker::wake);
+fn put(outbox: &mut Outbox, bytes: usize) -> Ticket {
+    outbox.put(Bytes::from(vec![b'x'; bytes])).unwrap()
+}
+
+fn take_back(outbox: &mut Outbox, ticket: Ticket) -> bool {
+    let mut released = Released::default();
+    let taken = outbox.take_back(ticket, &mut released);
+    released.let_go();
+    taken
+}
+
+/// The writer hands over what is queued, up to this position.
+fn hand_over(outbox: &mut Outbox, bytes: usize, handed: u64) {
+    let mut batch = Batch::default();
+    outbox.take_batch(&mut batch);
+    let mut released = Released::default();
+    outbox.advance(bytes, handed, &mut released);
+    released.let_go();
 }
 
 fn closed() -> Error {
@@ -68,10 +65,10 @@ fn room_holds_below_at_and_above_the_limit() {
         let mut outbox = Outbox::new(100);
         if queued > 0 {
             // The newline counts.
-            Sender::new(queued - 1).ticket(&mut outbox);
+            put(&mut outbox, queued - 1);
         }
-        let pushed = Sender::new(next).push(&mut outbox);
-        assert_eq!(pushed.is_ready(), expected, "{queued} + {next}");
+        let ticket = put(&mut outbox, next);
+        assert_eq!(outbox.is_queued(ticket), expected, "{queued} + {next}");
     };
     check(50, 48, true);
     check(50, 49, true);
@@ -83,106 +80,110 @@ fn room_holds_below_at_and_above_the_limit() {
 }
 
 #[test]
-fn those_who_wait_for_room_are_served_in_order() {
+fn those_who_stand_in_line_get_room_in_order_and_nobody_overtakes() {
     let mut outbox = Outbox::new(100);
-    let ticket = Sender::new(99).ticket(&mut outbox);
-    let (mut first, mut second, mut small) = (Sender::new(90), Sender::new(50), Sender::new(1));
-    assert!(first.push(&mut outbox).is_pending());
-    assert!(second.push(&mut outbox).is_pending());
-    hand_over(&mut outbox, 50);
-    assert_eq!((first.times_woken(), second.times_woken()), (1, 0));
-    assert!(first.push(&mut outbox).is_pending(), "91 bytes do not fit yet");
-    assert!(small.push(&mut outbox).is_pending(), "it fits and must not overtake");
-    assert!(second.push(&mut outbox).is_pending());
-    hand_over(&mut outbox, 50);
-    assert!(outbox.is_written(ticket));
-    let (first, second) = (first.ticket(&mut outbox), second.push(&mut outbox));
+    let full = put(&mut outbox, 99);
+    let (first, second, small) = (put(&mut outbox, 90), put(&mut outbox, 50), put(&mut outbox, 1));
+    hand_over(&mut outbox, 50, 50);
+    assert!(!outbox.is_queued(first), "91 bytes do not fit yet");
+    assert!(!outbox.is_queued(small), "it fits and must not overtake");
+    hand_over(&mut outbox, 50, 100);
+    assert!(outbox.is_written(full));
+    assert!(outbox.is_queued(first) && !outbox.is_queued(second) && !outbox.is_queued(small));
     assert_eq!((first.start, first.end), (100, 191));
-    assert!(second.is_pending());
+    hand_over(&mut outbox, 91, 191);
+    assert!(outbox.is_queued(second) && outbox.is_queued(small));
 }
 
 #[test]
-fn one_who_leaves_the_line_lets_the_next_go() {
+fn one_who_is_taken_back_lets_the_next_go_and_is_not_counted() {
     let mut outbox = Outbox::new(10);
-    Sender::new(9).ticket(&mut outbox);
-    let (mut first, mut second) = (Sender::new(9), Sender::new(4));
-    assert!(first.push(&mut outbox).is_pending());
-    assert!(second.push(&mut outbox).is_pending());
-    hand_over(&mut outbox, 5);
-    assert!(second.push(&mut outbox).is_pending());
-    outbox.leave_line(first.room.unwrap());
-    assert_eq!(second.times_woken(), 1);
-    assert!(second.push(&mut outbox).is_ready());
+    put(&mut outbox, 4);
+    let (first, second) = (put(&mut outbox, 9), put(&mut outbox, 4));
+    assert!(!outbox.is_queued(second));
+    assert!(take_back(&mut outbox, first));
+    assert!(outbox.is_queued(second));
+    assert_eq!(outbox.unwritten_bytes(), 10);
+    assert!(!take_back(&mut outbox, second), "it is in the queue");
+    hand_over(&mut outbox, 10, second.end);
+    assert!(outbox.is_written(second) && outbox.has_left(second));
+    assert_eq!(outbox.unwritten_bytes(), 0);
 }
 
 #[test]
 fn a_sender_is_woken_when_its_own_message_is_written() {
     let mut outbox = Outbox::new(1000);
-    let (mut a, mut b) = (Sender::new(3), Sender::new(5));
-    let (first, second) = (a.ticket(&mut outbox), b.ticket(&mut outbox));
+    let (a, b) = (Waits::default(), Waits::default());
+    let (first, second) = (put(&mut outbox, 3), put(&mut outbox, 5));
     assert!(a.written(&mut outbox, first).is_pending());
     assert!(b.written(&mut outbox, second).is_pending());
     assert!(!outbox.has_left(first));
-    hand_over(&mut outbox, 3);
+    hand_over(&mut outbox, 3, 3);
     assert!(outbox.has_left(first) && !outbox.is_written(first), "its newline is part of it");
     assert_eq!(a.times_woken(), 0);
-    hand_over(&mut outbox, 1);
+    hand_over(&mut outbox, 1, 4);
     assert_eq!((a.times_woken(), b.times_woken()), (1, 0));
     assert!(a.written(&mut outbox, first).is_ready());
     assert!(!outbox.has_left(second));
-    hand_over(&mut outbox, 6);
+    hand_over(&mut outbox, 6, 10);
     assert_eq!(b.times_woken(), 1);
     assert_eq!(outbox.unwritten_bytes(), 0);
 }
 
 #[test]
-fn closing_refuses_new_messages_and_keeps_the_queued() {
+fn closing_refuses_new_messages_and_the_line_and_keeps_the_queued() {
     let mut outbox = Outbox::new(10);
-    let (mut queued, mut waiting) = (Sender::new(9), Sender::new(9));
-    let ticket = queued.ticket(&mut outbox);
-    assert!(waiting.push(&mut outbox).is_pending());
-    outbox.begin_close(closed());
-    assert_eq!(waiting.times_woken(), 1);
-    assert!(matches!(waiting.push(&mut outbox), Poll::Ready(Err(_))));
-    assert!(matches!(Sender::new(1).push(&mut outbox), Poll::Ready(Err(_))));
-    assert!(queued.written(&mut outbox, ticket).is_pending());
+    let (queued, waiting) = (Waits::default(), Waits::default());
+    let (first, second) = (put(&mut outbox, 9), put(&mut outbox, 9));
+    assert!(queued.written(&mut outbox, first).is_pending());
+    assert!(waiting.written(&mut outbox, second).is_pending());
+    outbox.begin_close(closed()).let_go();
+    assert_eq!((queued.times_woken(), waiting.times_woken()), (0, 1));
+    assert!(matches!(waiting.written(&mut outbox, second), Poll::Ready(Err(_))));
+    assert!(outbox.put(Bytes::from_static(b"x")).is_err());
+    assert!(queued.written(&mut outbox, first).is_pending());
     assert!(outbox.claim(Writer::Sender), "what is queued is still written");
+    hand_over(&mut outbox, 10, 10);
+    assert!(!outbox.is_queued(second), "what stood in line never leaves");
 }
 
 #[test]
 fn the_end_tells_each_message_whether_it_may_have_arrived() {
     let mut outbox = Outbox::new(1000);
-    let (mut a, mut b, mut c) = (Sender::new(3), Sender::new(3), Sender::new(3));
-    let tickets = [a.ticket(&mut outbox), b.ticket(&mut outbox), c.ticket(&mut outbox)];
-    for (sender, ticket) in [&a, &b, &c].into_iter().zip(tickets) {
-        assert!(sender.written(&mut outbox, ticket).is_pending());
+    let waits = [Waits::default(), Waits::default(), Waits::default()];
+    let tickets = [put(&mut outbox, 3), put(&mut outbox, 3), put(&mut outbox, 3)];
+    for (waits, ticket) in waits.iter().zip(tickets) {
+        assert!(waits.written(&mut outbox, ticket).is_pending());
     }
-    hand_over(&mut outbox, 5);
-    outbox.break_off();
-    assert!(b.written(&mut outbox, tickets[1]).is_pending(), "why it broke is told with the end");
-    let mut late = Sender::new(1);
-    assert!(late.push(&mut outbox).is_pending());
-    outbox.end(closed());
-    let unknown = |sender: &Sender, outbox: &mut Outbox, ticket| match sender.written(outbox, ticket) {
+    hand_over(&mut outbox, 5, 5);
+    outbox.break_off().let_go();
+    assert!(waits[1].written(&mut outbox, tickets[1]).is_pending(), "why it broke is told with the end");
+    let late = Waits::default();
+    let last = put(&mut outbox, 1);
+    assert!(late.written(&mut outbox, last).is_pending());
+    outbox.end(closed()).let_go();
+    let unknown = |waits: &Waits, outbox: &mut Outbox, ticket| match waits.written(outbox, ticket) {
         Poll::Ready(Err(error)) => error.outcome_unknown(),
         other => panic!("{other:?}"),
     };
-    assert!(matches!(a.written(&mut outbox, tickets[0]), Poll::Ready(Ok(()))));
-    assert!(unknown(&b, &mut outbox, tickets[1]));
-    assert!(!unknown(&c, &mut outbox, tickets[2]));
+    assert!(matches!(waits[0].written(&mut outbox, tickets[0]), Poll::Ready(Ok(()))));
+    assert!(unknown(&waits[1], &mut outbox, tickets[1]));
+    assert!(!unknown(&waits[2], &mut outbox, tickets[2]));
     assert_eq!(late.times_woken(), 1);
-    assert!(matches!(late.push(&mut outbox), Poll::Ready(Err(_))));
+    assert!(!unknown(&late, &mut outbox, last));
+    assert!(take_back(&mut outbox, last), "it has not left and will not");
+    assert!(outbox.put(Bytes::from_static(b"x")).is_err());
 }
 
 #[test]
 fn there_is_one_writer_and_only_where_there_is_something_to_write() {
     let mut outbox = Outbox::new(1000);
     assert!(!outbox.claim(Writer::Sender));
-    Sender::new(1).ticket(&mut outbox);
+    put(&mut outbox, 1);
     assert!(outbox.claim(Writer::Sender));
     assert!(!outbox.claim(Writer::Keeper));
     outbox.set_writer(Writer::Nobody);
-    outbox.break_off();
+    outbox.break_off().let_go();
     assert!(!outbox.claim(Writer::Sender), "nothing can be written any more");
 }
 
@@ -194,7 +195,12 @@ proptest! {
         slots in 1usize..8,
     ) {
         let mut batch = Batch::default();
-        batch.messages.extend(messages.iter().cloned().map(Bytes::from));
+        let mut end = 0;
+        for message in &messages {
+            let start = end;
+            end = start + message.len() as u64 + 1;
+            batch.messages.push_back(Placed { message: Bytes::from(message.clone()), ticket: Ticket { start, end } });
+        }
         let expected: Vec<u8> = messages.iter().flat_map(|message| message.iter().copied().chain([b'\n'])).collect();
         let mut written = Vec::new();
         for cut in cuts.iter().cycle() {
@@ -207,7 +213,7 @@ proptest! {
             let offered: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.to_vec()).collect();
             let taken = (*cut).min(offered.len());
             written.extend_from_slice(&offered[..taken]);
-            batch.advance(taken);
+            prop_assert_eq!(batch.advance(taken), written.len() as u64);
         }
         prop_assert_eq!(written, expected);
         prop_assert_eq!(batch.offset, 0);

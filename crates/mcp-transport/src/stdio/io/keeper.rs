@@ -203,7 +203,7 @@ impl Keeper {
                 if matches!(self.cause, Some(Cause::ClosedHere)) {
                     // Nobody will write what is still queued. The receiver goes on to the peer's end.
                     let error = Error::new(ErrorKind::Closed, "the connection was closed by this client");
-                    lock(&self.shared.outbox).end(error);
+                    self.shared.end_sending(&error);
                 }
             }
             Step::Terminate => {

@@ -9,7 +9,7 @@ mod signal;
 
 pub use connection::LineConnection;
 pub use receiver::{LineReceiver, ReceiveCounts};
-pub use sender::{LineSender, Place, Sending};
+pub use sender::{HeldLine, LineSender, Place, Sending};
 
 pub(crate) use connection::{Spawned, runtime};
 pub(crate) use keeper::KeptProcess;

@@ -4,18 +4,18 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, MutexGuard},
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 
-use super::{lock, shared::Shared};
+use super::{lock, shared::Shared, signal::Flags};
 use crate::{
     Error, ErrorKind,
     stdio::{
         CloseReport,
-        outbox::{Room, Ticket, Writer},
+        outbox::{Outbox, Released, Ticket, Writer},
     },
 };
 
@@ -45,20 +45,57 @@ impl LineSender {
 
     /// Sends one message, without its newline; resolves when all of it is handed to the operating system.
     ///
-    /// Messages are written in the order in which they were queued, which is at the first poll as long as there is room
-    /// ([`LineLimits::max_queued_bytes`](crate::stdio::LineLimits::max_queued_bytes)). Concurrent sends share their writes.
+    /// Messages are written in the order in which their futures were first polled, whether or not they are polled again. What there
+    /// is no room for ([`LineLimits::max_queued_bytes`](crate::stdio::LineLimits::max_queued_bytes)) waits in line and moves up by
+    /// itself. Concurrent sends share their writes.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves the message either not queued or written whole, later, in its place. It never tears,
-    /// delays or repeats another message. [`Sending::has_left`] tells whether the peer may have seen it.
+    /// Dropping the future takes a message in line back; one that has got room is written whole, later, in its place. It never
+    /// tears, delays or repeats another message. [`Sending::has_left`] tells whether the peer may have seen it.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Misuse`] for a message that is empty or has a raw CR or LF in it; [`ErrorKind::Closed`] when the
     /// connection is over or being closed, with [`Error::outcome_unknown`] set when a part of the message had been written.
     pub fn send(&self, message: Bytes) -> Sending<'_> {
-        Sending { shared: &self.handle.shared, message: Some(message), step: Step::New }
+        Sending { shared: &self.handle.shared, step: Step::New(message) }
+    }
+
+    /// Holds the line, to put messages in without waiting, and to ask what became of others in one moment.
+    ///
+    /// While it is held nothing moves up and no writer gets at what is queued: hold it shortly, and never across an await. What is put
+    /// in is written when somebody says [`write`](Self::write) or [`write_later`](Self::write_later) after it was let go.
+    pub fn hold(&self) -> HeldLine<'_> {
+        HeldLine { outbox: Some(lock(&self.handle.shared.outbox)), released: Released::default() }
+    }
+
+    /// Writes what is queued, as far as the stream takes it now; the connection's own task does the rest. In a burst that task does
+    /// all of it: other senders are about to put theirs in, and it writes them at once.
+    pub fn write(&self) {
+        let shared = &self.handle.shared;
+        if lock(&shared.outbox).claim(Writer::Sender) {
+            shared.write_now();
+        }
+    }
+
+    /// Has the connection's own task write what is queued. Works outside of a runtime, too.
+    pub fn write_later(&self) {
+        let shared = &self.handle.shared;
+        let claimed = lock(&shared.outbox).claim(Writer::Keeper);
+        if claimed {
+            shared.signal.raise(Flags::WRITE);
+        }
+    }
+
+    /// Waits until a message with this place is written, or never will be.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn written(&self, place: Place) {
+        // Whatever it is: it waits no longer.
+        let _ = Sending { shared: &self.handle.shared, step: Step::Watched(place.0) }.await;
     }
 
     /// Whether any byte of a message with this place was handed to the operating system, so that the peer may have seen it.
@@ -98,28 +135,83 @@ impl fmt::Debug for LineSender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(Ticket);
 
+/// The line of a connection while nothing moves in it; from [`LineSender::hold`].
+pub struct HeldLine<'a> {
+    /// `None` once it is let go.
+    outbox: Option<MutexGuard<'a, Outbox>>,
+    released: Released,
+}
+
+impl HeldLine<'_> {
+    /// Puts a message, without its newline, behind everything that was put in or sent before. It waits for no room and is not
+    /// bounded here: whoever puts bounds what waits.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LineSender::send`].
+    pub fn put(&mut self, message: Bytes) -> Result<Place, Error> {
+        check(&message)?;
+        match &mut self.outbox {
+            Some(outbox) => outbox.put(message).map(Place),
+            None => Err(Error::new(ErrorKind::Closed, "the line was let go")),
+        }
+    }
+
+    /// Whether the message has got room, and is written whatever becomes of whoever sent it.
+    pub fn is_queued(&self, place: Place) -> bool {
+        self.outbox.as_ref().is_some_and(|outbox| outbox.is_queued(place.0))
+    }
+
+    /// Whether all of the message is handed to the operating system, or never will be.
+    pub fn is_settled(&self, place: Place) -> bool {
+        self.outbox.as_ref().is_none_or(|outbox| outbox.is_dead() || outbox.is_written(place.0))
+    }
+
+    /// Takes a message back that waits for room: it never leaves. `false`: it has got room, and may leave or has left.
+    pub fn take_back(&mut self, place: Place) -> bool {
+        let Self { outbox, released } = self;
+        outbox.as_mut().is_some_and(|outbox| outbox.take_back(place.0, released))
+    }
+
+    /// Lets the line go, for who holds locks of its own: messages that were taken back are dropped with this value, and dropping
+    /// one may run anything. Afterwards nothing can be put in, and no place is known.
+    pub fn free(&mut self) {
+        self.outbox = None;
+    }
+}
+
+impl Drop for HeldLine<'_> {
+    fn drop(&mut self) {
+        self.outbox = None;
+        std::mem::take(&mut self.released).let_go();
+    }
+}
+
+impl fmt::Debug for HeldLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldLine").finish_non_exhaustive()
+    }
+}
+
 /// The future of [`LineSender::send`].
-#[must_use = "a message is queued when the future is first polled"]
+#[must_use = "a message is put in line when the future is first polled"]
 pub struct Sending<'a> {
     shared: &'a Arc<Shared>,
-    message: Option<Bytes>,
     step: Step,
 }
 
 /// ```text
-///  New ──> InLine ──┐
-///   └───────────────┴──> Queued ──> Waiting ──> Done
+///  New ──> Waiting ──> Done
 /// ```
 ///
-/// No step holds the role of the stream's writer: a future that is pending and not polled for a while must not hold up others.
+/// No step holds the role of the stream's writer, nor a turn in line: a future that is pending and not polled for a while must not
+/// hold up others.
 enum Step {
-    New,
-    /// Waits for room in the queue.
-    InLine(Room),
-    /// In the queue.
-    Queued(Ticket),
-    /// In the queue, and to be woken when it is written.
+    New(Bytes),
+    /// In line or in the queue, and to be woken when it is written.
     Waiting(Ticket),
+    /// As [`Waiting`](Self::Waiting), for a message that is not this future's own.
+    Watched(Ticket),
     Done(Option<Ticket>),
 }
 
@@ -127,98 +219,64 @@ impl Sending<'_> {
     /// Whether any byte of the message was handed to the operating system, so that the peer may have seen it.
     pub fn has_left(&self) -> bool {
         match self.step {
-            Step::New | Step::InLine(_) | Step::Done(None) => false,
-            Step::Queued(ticket) | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
+            Step::New(_) | Step::Done(None) => false,
+            Step::Waiting(ticket) | Step::Watched(ticket) | Step::Done(Some(ticket)) => {
                 lock(&self.shared.outbox).has_left(ticket)
             }
         }
     }
 
-    /// Whether the message is in the queue, so that it goes out in its place even if this future is dropped. Before, it waits
-    /// for room, and dropping the future takes it back.
-    pub fn is_queued(&self) -> bool {
-        matches!(self.step, Step::Queued(_) | Step::Waiting(_) | Step::Done(Some(_)))
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let message = self.message.as_deref().unwrap_or_default();
-        if message.is_empty() {
-            return Err(Error::new(ErrorKind::Misuse, "the message is empty"));
+    /// Puts the message in line and writes what can be written.
+    fn put(&self, message: Bytes) -> Result<Ticket, Error> {
+        check(&message)?;
+        let mut outbox = lock(&self.shared.outbox);
+        let ticket = outbox.put(message)?;
+        let claimed = outbox.claim(Writer::Sender);
+        drop(outbox);
+        if claimed {
+            self.shared.write_now();
         }
-        if let Some(at) = memchr::memchr2(b'\n', b'\r', message) {
-            let text = format!("the message has a raw line break at byte {at}");
-            return Err(Error::new(ErrorKind::Misuse, text));
-        }
-        Ok(())
-    }
-
-    /// Writes what is queued, this message last, as far as the stream takes it now; the keeper does the rest.
-    ///
-    /// In a burst other senders are about to queue theirs: the keeper, which runs after them, writes all of it at once.
-    fn write(&self, cx: &mut Context<'_>) {
-        if self.shared.is_burst() || self.shared.poll_write(cx).is_pending() {
-            self.shared.hand_to_keeper();
-        }
+        Ok(ticket)
     }
 }
 
-impl Sending<'_> {
-    /// Ready when the message is in the queue, for who need not wait until it is written: it goes out in its place even if
-    /// this future is dropped. [`LineSender::has_left`] tells later whether it did.
-    ///
-    /// # Errors
-    ///
-    /// As for [`LineSender::send`].
-    pub fn poll_queued(&mut self, cx: &mut Context<'_>) -> Poll<Result<Place, Error>> {
-        let mut room = match self.step {
-            Step::New => {
-                if let Err(error) = self.check() {
-                    self.step = Step::Done(None);
-                    return Poll::Ready(Err(error));
-                }
-                None
-            }
-            Step::InLine(room) => Some(room),
-            Step::Queued(ticket) | Step::Waiting(ticket) | Step::Done(Some(ticket)) => {
-                return Poll::Ready(Ok(Place(ticket)));
-            }
-            // Polled after it was ready, which a future may answer with anything but harm.
-            Step::Done(None) => return Poll::Pending,
-        };
-        let mut outbox = lock(&self.shared.outbox);
-        match outbox.poll_push(cx, &mut room, &mut self.message) {
-            Poll::Ready(Ok(ticket)) => {
-                self.step = Step::Queued(ticket);
-                if outbox.claim(Writer::Sender) {
-                    drop(outbox);
-                    self.write(cx);
-                }
-                Poll::Ready(Ok(Place(ticket)))
-            }
-            Poll::Ready(Err(error)) => {
-                self.step = Step::Done(None);
-                Poll::Ready(Err(error))
-            }
-            Poll::Pending => {
-                if let Some(room) = room {
-                    self.step = Step::InLine(room);
-                }
-                Poll::Pending
-            }
-        }
+fn check(message: &[u8]) -> Result<(), Error> {
+    if message.is_empty() {
+        return Err(Error::new(ErrorKind::Misuse, "the message is empty"));
     }
+    if let Some(at) = memchr::memchr2(b'\n', b'\r', message) {
+        let text = format!("the message has a raw line break at byte {at}");
+        return Err(Error::new(ErrorKind::Misuse, text));
+    }
+    Ok(())
 }
 
 impl Future for Sending<'_> {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if matches!(self.step, Step::Done(_)) {
-            return Poll::Pending;
-        }
-        let Place(ticket) = std::task::ready!(self.poll_queued(cx))?;
-        self.step = Step::Waiting(ticket);
-        let result = std::task::ready!(lock(&self.shared.outbox).poll_written(cx, ticket));
+        let ticket = match std::mem::replace(&mut self.step, Step::Done(None)) {
+            Step::New(message) => {
+                let ticket = self.put(message)?;
+                self.step = Step::Waiting(ticket);
+                ticket
+            }
+            step @ (Step::Waiting(ticket) | Step::Watched(ticket)) => {
+                self.step = step;
+                ticket
+            }
+            // Polled after it was ready, which a future may answer with anything but harm.
+            step @ Step::Done(_) => {
+                self.step = step;
+                return Poll::Pending;
+            }
+        };
+        let mut released = Released::default();
+        // Made before, and what it replaces dropped after: both are the caller's own.
+        let waker = cx.waker().clone();
+        let polled = lock(&self.shared.outbox).poll_written(waker, ticket, &mut released);
+        released.let_go();
+        let result = std::task::ready!(polled);
         self.step = Step::Done(Some(ticket));
         Poll::Ready(result)
     }
@@ -226,11 +284,17 @@ impl Future for Sending<'_> {
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
+        let mut released = Released::default();
         match self.step {
-            Step::New | Step::Queued(_) | Step::Done(_) => {}
-            Step::InLine(room) => lock(&self.shared.outbox).leave_line(room),
-            Step::Waiting(ticket) => lock(&self.shared.outbox).forget(ticket),
+            Step::New(_) | Step::Done(_) => return,
+            Step::Waiting(ticket) => {
+                let mut outbox = lock(&self.shared.outbox);
+                outbox.take_back(ticket, &mut released);
+                outbox.forget(ticket, &mut released);
+            }
+            Step::Watched(ticket) => lock(&self.shared.outbox).forget(ticket, &mut released),
         }
+        released.let_go();
     }
 }
 

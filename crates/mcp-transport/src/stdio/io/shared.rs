@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{self, IoSlice},
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
         Arc, Mutex, OnceLock,
@@ -21,7 +22,7 @@ use crate::{
     Error, ErrorKind,
     stdio::{
         CloseReport,
-        outbox::{BATCH_SLICES, Batch, Outbox, Writer},
+        outbox::{BATCH_SLICES, Batch, Outbox, Released, Writer},
     },
 };
 
@@ -50,7 +51,7 @@ struct WriteSide {
     unflushed: bool,
     failure: Option<io::Error>,
     /// Kept to be filled again: no allocation for each write.
-    woken: Vec<Waker>,
+    released: Released,
 }
 
 impl Shared {
@@ -63,7 +64,7 @@ impl Shared {
                 flushes,
                 unflushed: false,
                 failure: None,
-                woken: Vec::new(),
+                released: Released::default(),
             }),
             signal: Signal::default(),
             burst: AtomicBool::new(false),
@@ -76,32 +77,45 @@ impl Shared {
     }
 
     /// Writes what is queued, as the outbox's writer; ready when nothing is left and the role was given up. A sender that
-    /// finds it pending passes the role on by [`hand_to_keeper`](Self::hand_to_keeper).
+    /// finds it pending passes the role on by `hand_to_keeper`.
     pub(super) fn poll_write(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut side = lock(&self.write_side);
-        let (poll, failed) = match self.poll_write_side(cx, &mut side) {
-            Poll::Ready(Ok(())) => (Poll::Ready(()), false),
+        let (poll, broken) = match self.poll_write_side(cx, &mut side) {
+            Poll::Ready(Ok(())) => (Poll::Ready(()), None),
             Poll::Ready(Err(error)) => {
                 side.failure = Some(error);
                 side.io = None;
                 side.batch.clear();
-                lock(&self.outbox).break_off();
-                (Poll::Ready(()), true)
+                (Poll::Ready(()), Some(lock(&self.outbox).break_off()))
             }
-            Poll::Pending => (Poll::Pending, false),
+            Poll::Pending => (Poll::Pending, None),
         };
-        if side.woken.is_empty() {
+        if side.released.wakes_nobody() {
             drop(side);
         } else {
-            let mut woken = std::mem::take(&mut side.woken);
+            let mut released = std::mem::take(&mut side.released);
             drop(side);
-            woken.drain(..).for_each(Waker::wake);
-            lock(&self.write_side).woken = woken;
+            released.wake();
+            lock(&self.write_side).released = released;
         }
-        if failed {
+        if let Some(released) = broken {
+            released.let_go();
             self.signal.raise(Flags::BROKEN);
         }
         poll
+    }
+
+    /// Writes what is queued, as the outbox's writer, as far as the stream takes it now; the keeper does the rest.
+    ///
+    /// In a burst other senders are about to queue theirs: the keeper, which runs after them, writes all of it at once.
+    pub(super) fn write_now(&self) {
+        // Nobody is to be woken when the stream goes on: then it is the keeper's. So it is where the stream panics, which may be the
+        // application's own: it must not leave the role with somebody who does not write any more, and takes the keeper along
+        // with its next write, which ends the connection.
+        let write = || self.poll_write(&mut Context::from_waker(Waker::noop())).is_pending();
+        if self.is_burst() || catch_unwind(AssertUnwindSafe(write)).unwrap_or(true) {
+            self.hand_to_keeper();
+        }
     }
 
     fn poll_write_side(&self, cx: &mut Context<'_>, side: &mut WriteSide) -> Poll<io::Result<()>> {
@@ -133,14 +147,14 @@ impl Shared {
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            side.batch.advance(written);
+            let handed = side.batch.advance(written);
             side.unflushed = side.flushes;
-            lock(&self.outbox).advance(written, &mut side.woken);
+            lock(&self.outbox).advance(written, handed, &mut side.released);
         }
     }
 
     /// Makes the keeper the writer, in place of the caller.
-    pub(super) fn hand_to_keeper(&self) {
+    fn hand_to_keeper(&self) {
         let mut outbox = lock(&self.outbox);
         if !outbox.is_dead() {
             outbox.set_writer(Writer::Keeper);
@@ -154,7 +168,9 @@ impl Shared {
         let mut side = lock(&self.write_side);
         side.batch.clear();
         let io = side.io.take();
-        lock(&self.outbox).break_off();
+        let released = lock(&self.outbox).break_off();
+        drop(side);
+        released.let_go();
         io
     }
 
@@ -164,7 +180,8 @@ impl Shared {
 
     pub(super) fn begin_close(&self) {
         let error = Error::new(ErrorKind::Closed, "the connection is being closed by this client");
-        lock(&self.outbox).begin_close(error);
+        let released = lock(&self.outbox).begin_close(error);
+        released.let_go();
         self.signal.raise(Flags::CLOSE);
     }
 
@@ -180,12 +197,20 @@ impl Shared {
 
     /// Lets every sender and the receiver know why the connection is over. The first call decides for the receiver.
     pub(super) fn end(&self, error: &Error) {
-        lock(&self.outbox).end(error.clone());
-        if self.ended.set(error.clone()).is_ok()
-            && let Some(waker) = lock(&self.reader_waker).take()
-        {
-            waker.wake();
+        self.end_sending(error);
+        if self.ended.set(error.clone()).is_ok() {
+            let waker = lock(&self.reader_waker).take();
+            if let Some(waker) = waker {
+                // One that panics is the application's, and must not take the keeper along. The panic hook has reported it.
+                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
         }
+    }
+
+    /// Lets every sender know why nothing is written any more.
+    pub(super) fn end_sending(&self, error: &Error) {
+        let released = lock(&self.outbox).end(error.clone());
+        released.let_go();
     }
 
     pub(super) fn ended(&self) -> Option<&Error> {
@@ -194,10 +219,10 @@ impl Shared {
 
     /// Like [`ended`](Self::ended), and has the caller woken when it is set. For the one receiver.
     pub(super) fn poll_ended(&self, cx: &Context<'_>) -> Poll<&Error> {
-        match &mut *lock(&self.reader_waker) {
-            Some(waker) => waker.clone_from(cx.waker()),
-            empty => *empty = Some(cx.waker().clone()),
-        }
+        // Made before, and what it replaces dropped after the lock: both are the caller's own.
+        let waker = cx.waker().clone();
+        let replaced = lock(&self.reader_waker).replace(waker);
+        drop(replaced);
         // Looked at after registering: an end in between is seen here or wakes.
         self.ended.get().map_or(Poll::Pending, Poll::Ready)
     }

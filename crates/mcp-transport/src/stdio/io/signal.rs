@@ -41,20 +41,21 @@ impl Signal {
     pub(crate) fn raise(&self, flag: Flags) {
         let before = Flags(self.flags.fetch_or(flag.0, Ordering::AcqRel));
         // A flag that was up already has woken the keeper, which has not come to take it.
-        if !before.has(flag)
-            && let Some(waker) = &*lock(&self.waker)
-        {
-            waker.wake_by_ref();
+        if !before.has(flag) {
+            // Woken when the lock is free. It is put back when the keeper comes, which it does before it takes the flags.
+            let waker = lock(&self.waker).take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
     }
 
     /// Takes what was raised since the last call, and has the caller woken by the next.
     pub(crate) fn take(&self, cx: &Context<'_>) -> Flags {
         // Registering comes first: a flag raised in between is then seen here or wakes.
-        match &mut *lock(&self.waker) {
-            Some(waker) => waker.clone_from(cx.waker()),
-            empty => *empty = Some(cx.waker().clone()),
-        }
+        let waker = cx.waker().clone();
+        let replaced = lock(&self.waker).replace(waker);
+        drop(replaced);
         Flags(self.flags.swap(0, Ordering::AcqRel))
     }
 }

@@ -3,9 +3,13 @@
 use std::{
     future::Future,
     io::{self, IoSlice},
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
-    sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
 };
 
 use bytes::Bytes;
@@ -25,6 +29,7 @@ struct Pipe {
     writes: usize,
     room: usize,
     failure: Option<io::ErrorKind>,
+    panics: bool,
     waker: Option<Waker>,
 }
 
@@ -42,6 +47,7 @@ impl AsyncWrite for Writer {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut pipe = lock(&self.0);
+        assert!(!pipe.panics, "a stream of the application that panics");
         if let Some(kind) = pipe.failure {
             return Poll::Ready(Err(kind.into()));
         }
@@ -177,28 +183,127 @@ fn what_a_dropped_sender_began_is_finished_by_the_keeper() {
 }
 
 #[test]
-fn who_only_queues_a_message_can_tell_later_whether_it_left() {
+fn who_only_puts_a_message_in_can_tell_later_whether_it_left() {
     let mut bench = Bench::new(2);
     let sender = bench.sender.clone();
-    let mut context = Context::from_waker(Waker::noop());
-    let mut queue = |text: &'static str| {
-        let Poll::Ready(Ok(place)) =
-            sender.send(Bytes::from_static(text.as_bytes())).poll_queued(&mut context)
-        else {
-            panic!("there is room for {text}")
-        };
-        place
-    };
-    let (first, second) = (queue("first"), queue("second"));
+    let put = |text: &'static str| sender.hold().put(Bytes::from_static(text.as_bytes()));
+    let (first, second) = (put("first").unwrap(), put("second").unwrap());
+    assert!(!sender.has_left(first), "nobody writes before somebody says so");
+    sender.write();
     assert!(sender.has_left(first) && !sender.has_left(second));
     bench.make_room(100);
     assert!(bench.poll_keeper().is_pending());
     assert_eq!(bench.text(), "first\nsecond\n", "though nobody waits for it");
-    assert!(sender.has_left(second));
-    let mut empty = sender.send(Bytes::new());
-    assert!(
-        matches!(empty.poll_queued(&mut context), Poll::Ready(Err(error)) if error.kind() == ErrorKind::Misuse)
-    );
+    assert!(sender.has_left(second) && sender.hold().is_settled(second));
+    let third = put("third").unwrap();
+    sender.write_later();
+    assert!(!sender.has_left(third));
+    assert!(bench.poll_keeper().is_pending());
+    assert_eq!(bench.text(), "first\nsecond\nthird\n");
+    let refused = put("two\nlines").map_err(|error| error.kind());
+    assert_eq!((refused, put("").is_err()), (Err(ErrorKind::Misuse), true));
+}
+
+/// Whoever stands in line with a future that nobody polls: what comes after it is written all the same, and so is it.
+#[test]
+fn a_sender_in_line_that_is_not_polled_holds_up_nobody_and_keeps_its_place() {
+    let mut bench = Bench::new(0);
+    let sender = bench.sender.clone();
+    let mut full = sender.send(Bytes::from(vec![b'f'; 999]));
+    let mut kept = sender.send(Bytes::from_static(b"kept"));
+    let mut other = sender.send(Bytes::from_static(b"other"));
+    for sending in [&mut full, &mut kept, &mut other] {
+        assert!(!is_done(sending));
+    }
+    bench.make_room(10_000);
+    assert!(bench.poll_keeper().is_pending());
+    assert!(is_done(&mut full) && is_done(&mut other));
+    assert_eq!(bench.text(), format!("{}\nkept\nother\n", "f".repeat(999)));
+    assert!(is_done(&mut kept));
+}
+
+#[test]
+fn what_is_taken_back_from_the_line_never_leaves_and_what_got_room_does() {
+    let mut bench = Bench::new(0);
+    let sender = bench.sender.clone();
+    let (full, gone, after) = {
+        let mut line = sender.hold();
+        let mut put = |text: Vec<u8>| line.put(Bytes::from(text)).unwrap();
+        (put(vec![b'f'; 999]), put(b"gone".to_vec()), put(b"after".to_vec()))
+    };
+    sender.write();
+    {
+        let mut line = sender.hold();
+        assert!(line.is_queued(full) && !line.is_queued(gone));
+        assert!(!line.take_back(full), "it may leave at any time");
+        assert!(line.take_back(gone));
+    }
+    bench.make_room(10_000);
+    assert!(bench.poll_keeper().is_pending());
+    assert!(!sender.hold().take_back(after), "it has left");
+    assert_eq!(bench.text(), format!("{}\nafter\n", "f".repeat(999)));
+}
+
+/// Uses the connection when it is woken and when it is dropped, and panics then.
+struct Meddles(LineSender);
+
+impl Meddles {
+    fn meddle(&self) {
+        drop(self.0.hold());
+        drop(self.0.send(Bytes::from_static(b"meddling")));
+    }
+}
+
+impl Wake for Meddles {
+    fn wake(self: Arc<Self>) {
+        self.meddle();
+        panic!("a waker of the application that panics");
+    }
+}
+
+impl Drop for Meddles {
+    fn drop(&mut self) {
+        self.meddle();
+    }
+}
+
+/// However a wait ends, whoever waits is woken and forgotten without a lock, and costs no other its wake-up.
+#[test]
+fn a_waker_that_uses_the_connection_blocks_nothing_and_one_that_panics_costs_nobody_else() {
+    for end in ["written", "closing", "ended", "dropped", "polled anew"] {
+        let mut bench = Bench::new(0);
+        let sender = bench.sender.clone();
+        let mut full = sender.send(Bytes::from(vec![b'f'; 999]));
+        let mut meddled = sender.send(Bytes::from_static(b"meddled"));
+        let mut other = sender.send(Bytes::from_static(b"other"));
+        assert!(!is_done(&mut full));
+        let waker = Waker::from(Arc::new(Meddles(sender.clone())));
+        assert!(pin!(&mut meddled).poll(&mut Context::from_waker(&waker)).is_pending());
+        drop(waker);
+        let woken = Arc::new(AtomicBool::new(false));
+        let waker = Waker::from(Arc::new(Notes(Arc::clone(&woken))));
+        assert!(pin!(&mut other).poll(&mut Context::from_waker(&waker)).is_pending());
+        match end {
+            "written" => {
+                bench.make_room(10_000);
+                assert!(bench.poll_keeper().is_pending());
+            }
+            "closing" => bench.shared.begin_close(),
+            "ended" => bench.shared.end(&Error::new(ErrorKind::Closed, "over")),
+            "dropped" => drop(meddled),
+            _ => assert!(poll(&mut meddled).is_pending()),
+        }
+        let is_woken = matches!(end, "written" | "closing" | "ended");
+        assert_eq!(woken.load(Ordering::Relaxed), is_woken, "{end}");
+    }
+}
+
+struct Notes(Arc<AtomicBool>);
+
+impl Wake for Notes {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]
@@ -258,6 +363,21 @@ fn a_write_that_fails_fails_everybody_when_the_reason_is_known() {
         assert!(!second.await.unwrap_err().outcome_unknown());
         assert_eq!(shared.report().await.stage(), CloseStage::Abandoned);
     });
+}
+
+/// The stream may be the application's own.
+#[test]
+fn a_stream_that_panics_ends_the_connection_and_leaves_nobody_waiting() {
+    let bench = Bench::new(0);
+    let Bench { writer, shared, sender, mut keeper } = bench;
+    lock(&writer.0).panics = true;
+    let mut first = sender.send(Bytes::from_static(b"first"));
+    assert!(!is_done(&mut first), "it does not reach the sender");
+    let polled = catch_unwind(AssertUnwindSafe(|| keeper.poll(&mut Context::from_waker(Waker::noop()))));
+    assert!(polled.is_err());
+    drop(keeper);
+    assert!(matches!(poll(&mut first), Poll::Ready(Err(error)) if error.kind() == ErrorKind::Closed));
+    assert!(shared.ended().is_some());
 }
 
 /// Output of a dead process that another one holds open: some lines, one a read, then nothing and no end.
@@ -331,6 +451,8 @@ proptest! {
         let sender = bench.sender.clone();
         let mut open: Vec<(usize, Sending<'_>)> = Vec::new();
         let mut started = 0;
+        // Those that were polled, in the order in which they were polled first.
+        let mut in_order = Vec::new();
         let mut done = Vec::new();
         let mut maybe = Vec::new();
         for act in acts {
@@ -342,6 +464,9 @@ proptest! {
                 }
                 Act::Poll(at) if at < open.len() => {
                     let left_before = open[at].1.has_left();
+                    if !in_order.contains(&open[at].0) {
+                        in_order.push(open[at].0);
+                    }
                     if is_done(&mut open[at].1) {
                         done.push(open.remove(at).0);
                     } else {
@@ -363,8 +488,13 @@ proptest! {
             }
         }
         bench.make_room(1_000_000);
-        // A sender may wait for room behind each other one.
-        for _ in 0..=2 * open.len() {
+        // Some have not been polled yet. Nobody needs a further look for what others put in.
+        for (number, _) in &open {
+            if !in_order.contains(number) {
+                in_order.push(*number);
+            }
+        }
+        for _ in 0..2 {
             open.retain_mut(|(number, sending)| {
                 let over = is_done(sending);
                 if over {
@@ -372,6 +502,7 @@ proptest! {
                 }
                 !over
             });
+            prop_assert!(bench.poll_keeper().is_pending());
             prop_assert!(bench.poll_keeper().is_pending());
         }
         prop_assert!(open.is_empty(), "{} senders hang", open.len());
@@ -389,5 +520,7 @@ proptest! {
         prop_assert_eq!(sorted.len(), seen.len(), "written twice");
         prop_assert!(done.iter().all(|number| seen.contains(number)), "written and not there");
         prop_assert!(seen.iter().all(|number| done.contains(number) || maybe.contains(number)));
+        in_order.retain(|number| seen.contains(number));
+        prop_assert_eq!(seen, in_order, "overtaken");
     }
 }

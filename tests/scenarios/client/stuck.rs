@@ -1,0 +1,216 @@
+//! What stands still elsewhere holds up no deadline: other futures that nobody polls, servers that accept nothing.
+
+use std::future::{Future, IntoFuture as _};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::peer::{builder, connected, summary};
+use crate::http::script::{Peer, Server, within};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
+    assert!(future.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
+/// field:FR-149, seed:B25: a server that asks all the time keeps no call alive that it has lost.
+#[tokio::test(start_paused = true)]
+async fn questions_that_are_answered_at_once_do_not_put_off_the_deadline_of_a_lost_call() {
+    let decline = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::decline() };
+    let (client, mut peer) = connected(builder().on_elicitation(decline)).await;
+    let begun = tokio::time::Instant::now();
+    let lost = tokio::spawn(client.call_tool("lost", json!({})).timeout(SECOND).into_future());
+    peer.expect("tools/call").await;
+    let asking = tokio::spawn(async move {
+        for id in 0.. {
+            let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+            peer.send(
+                json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params }),
+            )
+            .await;
+            peer.receive().await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let outcome = tokio::time::timeout(60 * SECOND, lost).await.expect("it never ends").unwrap();
+    assert_eq!(summary(outcome), ("timeout", true));
+    assert!(begun.elapsed() <= SECOND + Duration::from_millis(10), "{:?}", begun.elapsed());
+    asking.abort();
+}
+
+/// A closing that somebody began and does not poll any more is no closing that others wait for.
+#[tokio::test(start_paused = true)]
+async fn a_close_that_is_kept_and_not_polled_holds_up_no_other_over_a_line() {
+    let (client, peer) = connected(builder()).await;
+    let mut kept = pin!(client.close());
+    begin(kept.as_mut());
+    drop(peer);
+    tokio::time::timeout(20 * SECOND, client.close()).await.expect("it waits for the other one");
+    kept.await;
+}
+
+/// A server that is told nothing: each request is answered with what `answer` gives, or not at all.
+fn serve(
+    server: Server,
+    answer: impl Fn(&str, &Value) -> Option<(&'static str, Value)> + Clone + Send + 'static,
+) {
+    async fn talk(mut peer: Peer, answer: impl Fn(&str, &Value) -> Option<(&'static str, Value)>) {
+        while let Some(request) = peer.try_request().await {
+            let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+            match answer(&request.method, &message) {
+                Some((status, Value::Null)) => peer.respond(status, "", "").await,
+                Some((status, result)) => {
+                    let text = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
+                    let head = "content-type: application/json\r\nmcp-session-id: s\r\n";
+                    peer.respond(status, head, &text).await;
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+    tokio::spawn(async move {
+        loop {
+            let peer = server.accept().await;
+            tokio::spawn(talk(peer, answer.clone()));
+        }
+    });
+}
+
+fn usual(method: &str, message: &Value) -> Option<(&'static str, Value)> {
+    match (method, message["method"].as_str()) {
+        ("POST", Some("initialize")) => {
+            Some(("200 OK", json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} } })))
+        }
+        ("POST", Some("notifications/initialized")) => Some(("202 Accepted", Value::Null)),
+        ("POST", Some("tools/call")) => Some(("200 OK", json!({ "content": [] }))),
+        ("GET", _) => Some(("405 Method Not Allowed", Value::Null)),
+        _ => None,
+    }
+}
+
+async fn connect(server: &str) -> Client {
+    within(builder().connect(HttpServer::new(server).unwrap())).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_close_that_is_kept_and_not_polled_holds_up_no_other_over_http() {
+    let server = Server::start().await;
+    let url = server.url();
+    serve(server, usual);
+    let mut timeouts = mcp_client::transport::http::HttpTimeouts::default();
+    timeouts.close = Duration::from_millis(100);
+    let endpoint = HttpServer::new(&url).unwrap().timeouts(timeouts);
+    let client = within(builder().connect(endpoint)).await.unwrap();
+    let mut kept = pin!(client.close());
+    begin(kept.as_mut());
+    within(client.close()).await;
+}
+
+/// A session is renewed in the middle of a call, and the server does not take note of the end of that handshake.
+#[tokio::test]
+async fn a_call_that_renews_the_session_ends_in_time_though_the_server_accepts_no_notification() {
+    let server = Server::start().await;
+    let url = server.url();
+    let lost = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_lost = Arc::clone(&lost);
+    serve(server, move |method, message| match message["method"].as_str() {
+        Some("tools/call") if !is_lost.swap(true, std::sync::atomic::Ordering::Relaxed) => {
+            Some(("404 Not Found", Value::Null))
+        }
+        Some("notifications/initialized") if is_lost.load(std::sync::atomic::Ordering::Relaxed) => None,
+        _ => usual(method, message),
+    });
+    let client = connect(&url).await;
+    let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(300)).into_future();
+    // Far less than the head of a response may take.
+    let outcome = within(call).await;
+    assert_eq!(summary(outcome).0, "timeout");
+    assert!(lost.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+/// Calls whose answers wait for room behind what the server does not accept, and that nobody polls, take no room from others.
+#[tokio::test]
+async fn calls_that_nobody_polls_take_no_place_of_the_background() {
+    let decline = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::decline() };
+    let server = Server::start().await;
+    let url = server.url();
+    let accepts = Arc::new(Notify::new());
+    let (may_go, answers) = (Arc::clone(&accepts), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
+    let count = Arc::clone(&answers);
+    tokio::spawn(async move {
+        for number in 0.. {
+            let mut peer = server.accept().await;
+            let (may_go, count) = (Arc::clone(&may_go), Arc::clone(&count));
+            tokio::spawn(async move {
+                while let Some(request) = peer.try_request().await {
+                    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+                    if message.get("method").is_none() && request.method == "POST" {
+                        // An answer of the client: accepted when it is time.
+                        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        may_go.notified().await;
+                        peer.accepted().await;
+                    } else if message["params"]["name"] == "asks" {
+                        peer.stream("").await;
+                        for question in 0..3 {
+                            let params = json!({
+                                "message": "m", "requestedSchema": { "type": "object", "properties": {} }
+                            });
+                            let id = format!("{number}-{question}");
+                            let asked = json!({
+                                "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params
+                            });
+                            peer.chunk(&format!("data: {asked}\n\n")).await;
+                        }
+                        std::future::pending::<()>().await;
+                    } else if let Some((status, result)) = usual(&request.method, &message) {
+                        if result.is_null() {
+                            peer.respond(status, "", "").await;
+                        } else {
+                            let text = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                            peer.json(&text.to_string()).await;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let client =
+        within(builder().on_elicitation(decline).connect(HttpServer::new(&url).unwrap())).await.unwrap();
+    let mut calls: Vec<_> =
+        (0..40).map(|_| Box::pin(client.call_tool("asks", json!({})).into_future())).collect();
+    // All of them are driven until every place is taken by an answer that is not accepted, and then no more.
+    within(async {
+        loop {
+            for call in &mut calls {
+                let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            }
+            if answers.load(std::sync::atomic::Ordering::Relaxed) >= 64 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        for call in &mut calls {
+            let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+    })
+    .await;
+    // Whoever asks now gets its answer as soon as some are accepted.
+    let asking = tokio::spawn(client.call_tool("t", json!({})).into_future());
+    let releasing = tokio::spawn(async move {
+        loop {
+            accepts.notify_waiters();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    within(asking).await.unwrap().unwrap();
+    for _ in 0..20 {
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+    }
+    releasing.abort();
+}
