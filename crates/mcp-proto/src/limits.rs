@@ -129,15 +129,18 @@ mod tests {
     #[test]
     fn limits_that_let_nothing_through_are_refused_by_name() {
         assert_eq!(Limits::default().check(), Ok(()));
-        let cases: [(&str, fn(&mut Limits)); 4] = [
-            ("max_calls", |limits| limits.max_calls = 0),
-            ("max_waiting_answers", |limits| limits.max_waiting_answers = 0),
-            ("max_background_posts", |limits| limits.max_background_posts = 0),
-            ("max_waiting_progress", |limits| limits.max_waiting_progress = 0),
-        ];
-        for (name, change) in cases {
+        let set = |set: fn(&mut Limits)| {
             let mut limits = Limits::default();
-            change(&mut limits);
+            set(&mut limits);
+            limits
+        };
+        let cases = [
+            ("max_calls", set(|limits| limits.max_calls = 0)),
+            ("max_waiting_answers", set(|limits| limits.max_waiting_answers = 0)),
+            ("max_background_posts", set(|limits| limits.max_background_posts = 0)),
+            ("max_waiting_progress", set(|limits| limits.max_waiting_progress = 0)),
+        ];
+        for (name, limits) in cases {
             assert_eq!(limits.check(), Err(Misuse::LimitTooSmall { name, least: 1 }));
             assert_eq!(
                 limits.check().unwrap_err().to_string(),

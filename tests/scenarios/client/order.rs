@@ -73,7 +73,7 @@ async fn what_waits_for_room_keeps_its_order() {
             client.notify(&format!("notifications/n{round}"), None).unwrap();
             expected.push(format!("n{round}"));
             let text = "x".repeat(round * 37 % 500);
-            let call = client.call_tool(&format!("c{round}"), json!({ "text": text }));
+            let call = client.call_tool(format!("c{round}"), json!({ "text": text }));
             let mut call = Box::pin(call.into_future());
             assert!(call.as_mut().poll(&mut context).is_pending());
             calls.push(call);
