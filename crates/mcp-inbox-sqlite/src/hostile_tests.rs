@@ -205,12 +205,28 @@ fn a_file_that_many_open_at_once_is_made_once() {
                 let (begin, file) = (&begin, folder.file());
                 scope.spawn(move || {
                     begin.wait();
-                    SqliteInbox::open(file).unwrap().publish(&entry(&at.to_string())).unwrap();
+                    let options = Options { busy_timeout: Duration::from_secs(120), ..Options::default() };
+                    let inbox = SqliteInbox::open_with(file, options).unwrap();
+                    inbox.publish(&entry(&at.to_string())).unwrap();
                 });
             }
         });
         assert_eq!(folder.open().open_questions().unwrap().len(), 8);
     }
+}
+
+/// Whoever makes the tables needs the new file alone, and waits for those who look at it.
+#[test]
+fn a_new_file_that_somebody_reads_is_waited_for() {
+    let folder = Folder::new("read");
+    let reading = Connection::open(folder.file()).unwrap();
+    reading.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").unwrap();
+    let options = Options { busy_timeout: Duration::from_millis(50), ..Options::default() };
+    let begun = std::time::Instant::now();
+    assert_eq!(SqliteInbox::open_with(folder.file(), options).unwrap_err().kind(), ErrorKind::Busy);
+    assert!(begun.elapsed() >= Duration::from_millis(50), "given up at once");
+    reading.execute_batch("COMMIT").unwrap();
+    SqliteInbox::open_with(folder.file(), options).unwrap();
 }
 
 /// Whatever column of a row is in a broken encoding: the others are read as if it were not there.

@@ -70,7 +70,7 @@ impl SqliteInbox {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(options.busy_timeout)?;
-        schema::prepare(&mut connection, &path)?;
+        schema::prepare(&mut connection, &path, options.busy_timeout)?;
         let random = || RandomState::new().build_hasher().finish();
         let owner = format!("{:016x}{:016x}", random(), random());
         let inbox = Self { connection: Mutex::new(connection), options, owner };

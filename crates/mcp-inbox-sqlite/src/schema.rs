@@ -17,6 +17,8 @@
 //! ```
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
@@ -55,10 +57,14 @@ const STEPS: [&str; 1] = ["CREATE TABLE questions (
     ) STRICT;
     CREATE INDEX calls_by_state ON calls (state, put_away_ms);"];
 
+/// Between two attempts at what SQLite does not wait for by itself.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Makes the connection what the crate's promises need, and brings the tables up to date.
 ///
-/// What is no inbox, or a newer one, stays as it is: nothing is written before that is known. `path` is the file's.
-pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+/// What is no inbox, or a newer one, stays as it is: nothing is written before that is known. `path` is the file's; others who
+/// hold it are waited for, as long as `patience` for each step.
+pub(crate) fn prepare(connection: &mut Connection, path: &Path, patience: Duration) -> Result<(), Error> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     // The log that a process left behind which died would be moved into the file by whoever closes it last.
@@ -67,8 +73,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Er
     connection.set_db_config(keeps_log, is_left_behind)?;
     version(&*connection.transaction()?)?;
     connection.set_db_config(keeps_log, false)?;
-    // The answer names the mode that is in force: in-memory databases have no other than their own.
-    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    write_ahead(connection, patience)?;
     connection.execute_batch(
         "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;
@@ -89,6 +94,21 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Er
     }
     transaction.commit()?;
     Ok(())
+}
+
+/// Switches to the write-ahead log. That takes the file for oneself alone, and SQLite refuses it at once where others hold it:
+/// they may be waiting for the same.
+fn write_ahead(connection: &Connection, patience: Duration) -> Result<(), Error> {
+    let begun = Instant::now();
+    loop {
+        // The answer names the mode that is in force: in-memory databases have no other than their own.
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(Error::from) {
+            Err(error) if error.kind() == ErrorKind::Busy && begun.elapsed() < patience => {
+                thread::sleep(PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// The version of the tables: 0 for a new file.

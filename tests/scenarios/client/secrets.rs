@@ -6,7 +6,7 @@
 use std::error::Error as _;
 use std::fmt::{Debug, Write};
 use std::future::IntoFuture;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use mcp_client::model::Root;
@@ -76,6 +76,10 @@ impl Subscriber for Recorder {
 impl Log {
     /// Records what this thread logs from now on.
     fn begin() -> (Self, tracing::subscriber::DefaultGuard) {
+        // While there is one subscriber only, `tracing` asks that of whichever thread comes to a place first whether anybody
+        // wants to know of it; a test beside this one, which has none, would answer no for all threads.
+        static ANOTHER: OnceLock<tracing::Dispatch> = OnceLock::new();
+        ANOTHER.get_or_init(|| tracing::Dispatch::new(Recorder(Self::default())));
         let log = Self::default();
         (log.clone(), tracing::subscriber::set_default(Recorder(log)))
     }
