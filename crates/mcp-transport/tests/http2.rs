@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -93,6 +94,20 @@ fn head(content_type: &str) -> Response<()> {
 fn answer(mut respond: SendResponse<Bytes>) {
     let mut body = respond.send_response(head("application/json"), false).unwrap();
     body.send_data(Bytes::from_static(RESULT.as_bytes()), true).unwrap();
+}
+
+/// The one that began to open the connection is kept and not polled: those who want it too go on with it.
+#[tokio::test]
+async fn a_connection_is_opened_by_whoever_waits_for_it_and_is_polled() {
+    let (port, mut asked) = serve(100).await;
+    let connection = described(port).connect();
+    let mut kept = Box::pin(connection.post(call()));
+    assert!(kept.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let other = connection.clone();
+    let other = tokio::spawn(async move { exchange(&other).await });
+    let (number, _, respond) = within(asked.recv()).await.unwrap();
+    answer(respond);
+    assert_eq!((number, within(other).await.unwrap().unwrap()), (0, 1));
 }
 
 #[tokio::test]

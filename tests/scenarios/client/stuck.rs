@@ -3,9 +3,11 @@
 use std::future::{Future, IntoFuture as _};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use mcp_client::transport::http::{Credentials, CredentialsFuture, Refused};
 use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -117,13 +119,11 @@ async fn a_close_that_is_kept_and_not_polled_holds_up_no_other_over_http() {
 async fn a_call_that_renews_the_session_ends_in_time_though_the_server_accepts_no_notification() {
     let server = Server::start().await;
     let url = server.url();
-    let lost = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let lost = Arc::new(AtomicBool::new(false));
     let is_lost = Arc::clone(&lost);
     serve(server, move |method, message| match message["method"].as_str() {
-        Some("tools/call") if !is_lost.swap(true, std::sync::atomic::Ordering::Relaxed) => {
-            Some(("404 Not Found", Value::Null))
-        }
-        Some("notifications/initialized") if is_lost.load(std::sync::atomic::Ordering::Relaxed) => None,
+        Some("tools/call") if !is_lost.swap(true, Ordering::Relaxed) => Some(("404 Not Found", Value::Null)),
+        Some("notifications/initialized") if is_lost.load(Ordering::Relaxed) => None,
         _ => usual(method, message),
     });
     let client = connect(&url).await;
@@ -131,7 +131,7 @@ async fn a_call_that_renews_the_session_ends_in_time_though_the_server_accepts_n
     // Far less than the head of a response may take.
     let outcome = within(call).await;
     assert_eq!(summary(outcome).0, "timeout");
-    assert!(lost.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(lost.load(Ordering::Relaxed));
 }
 
 /// Calls whose answers wait for room behind what the server does not accept, and that nobody polls, take no room from others.
@@ -141,7 +141,7 @@ async fn calls_that_nobody_polls_take_no_place_of_the_background() {
     let server = Server::start().await;
     let url = server.url();
     let accepts = Arc::new(Notify::new());
-    let (may_go, answers) = (Arc::clone(&accepts), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
+    let (may_go, answers) = (Arc::clone(&accepts), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&answers);
     tokio::spawn(async move {
         for number in 0.. {
@@ -152,7 +152,7 @@ async fn calls_that_nobody_polls_take_no_place_of_the_background() {
                     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
                     if message.get("method").is_none() && request.method == "POST" {
                         // An answer of the client: accepted when it is time.
-                        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        count.fetch_add(1, Ordering::Relaxed);
                         may_go.notified().await;
                         peer.accepted().await;
                     } else if message["params"]["name"] == "asks" {
@@ -190,7 +190,7 @@ async fn calls_that_nobody_polls_take_no_place_of_the_background() {
             for call in &mut calls {
                 let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             }
-            if answers.load(std::sync::atomic::Ordering::Relaxed) >= 64 {
+            if answers.load(Ordering::Relaxed) >= 64 {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -213,4 +213,79 @@ async fn calls_that_nobody_polls_take_no_place_of_the_background() {
         within(client.call_tool("t", json!({})).into_future()).await.unwrap();
     }
     releasing.abort();
+}
+
+/// Gives no credentials any more once it is told so.
+struct Withheld(Arc<AtomicBool>);
+
+impl Credentials for Withheld {
+    fn authorization(&self) -> CredentialsFuture<'_, Option<String>> {
+        let is_withheld = self.0.load(Ordering::Relaxed);
+        Box::pin(async move {
+            if is_withheld {
+                std::future::pending::<()>().await;
+            }
+            Ok(None)
+        })
+    }
+
+    fn refused<'a>(&'a self, _: Refused<'a>) -> CredentialsFuture<'a, bool> {
+        Box::pin(async { Ok(false) })
+    }
+}
+
+/// A server of the HTTP+SSE transport, which refuses the newer one.
+async fn serve_older(server: Server) {
+    let (down, up) = tokio::sync::mpsc::unbounded_channel::<String>();
+    let up = Arc::new(tokio::sync::Mutex::new(up));
+    loop {
+        let mut peer = server.accept().await;
+        let (down, up) = (down.clone(), Arc::clone(&up));
+        tokio::spawn(async move {
+            while let Some(request) = peer.try_request().await {
+                let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+                match (request.method.as_str(), request.path.as_str()) {
+                    ("GET", "/mcp") => {
+                        peer.stream("").await;
+                        peer.chunk("event: endpoint\ndata: /messages\n\n").await;
+                        let mut messages = up.lock().await;
+                        while let Some(message) = messages.recv().await {
+                            peer.chunk(&format!("data: {message}\n\n")).await;
+                        }
+                    }
+                    ("POST", "/messages") => {
+                        peer.accepted().await;
+                        if let Some((_, result)) =
+                            usual("POST", &message).filter(|_| message.get("id").is_some())
+                        {
+                            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+                            down.send(answer.to_string()).unwrap();
+                        }
+                    }
+                    _ => peer.respond("405 Method Not Allowed", "", "").await,
+                }
+            }
+        });
+    }
+}
+
+/// seed:B23: until its credentials are there nothing of a call has left, over either HTTP transport.
+#[tokio::test]
+async fn a_call_that_waits_for_credentials_has_not_left() {
+    for is_older in [false, true] {
+        let server = Server::start().await;
+        let url = server.url();
+        if is_older {
+            tokio::spawn(serve_older(server));
+        } else {
+            serve(server, usual);
+        }
+        let withheld = Arc::new(AtomicBool::new(false));
+        let endpoint = HttpServer::new(&url).unwrap().credentials(Arc::new(Withheld(Arc::clone(&withheld))));
+        let client = within(builder().connect(endpoint)).await.unwrap();
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        withheld.store(true, Ordering::Relaxed);
+        let call = client.call_tool("t", json!({})).timeout(Duration::from_millis(50)).into_future();
+        assert_eq!(summary(within(call).await), ("timeout", false), "{is_older}");
+    }
 }

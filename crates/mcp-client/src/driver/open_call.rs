@@ -10,7 +10,7 @@ use mcp_proto::{CallError, CallId, ExchangeFailure, Failure};
 use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
-use super::{Driver, State};
+use super::{Driver, State, Writes};
 use crate::error::Error;
 
 /// A call and its slot. Dropped before the call is over, it cancels the call.
@@ -148,15 +148,20 @@ impl OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        let (open, slot) = {
+        let slot = {
             let mut state = self.driver.lock();
-            let slot = state.slots.remove(&self.id);
-            (state.core.is_open(self.id), slot)
+            // In one step with the end of the call, where it is open: no request of it may find the slot gone.
+            if state.core.is_open(self.id) { None } else { state.slots.remove(&self.id) }
         };
         // Not under the lock: what is dropped with it is the application's, and may use the connection.
-        drop(slot);
-        if open {
-            self.driver.with(|core, _| core.cancel(self.id, None));
+        if slot.is_some() {
+            return drop(slot);
         }
+        let slot = self.driver.change(Writes::Later, |state, _, _| {
+            let slot = state.slots.remove(&self.id);
+            state.core.cancel(self.id, None);
+            slot
+        });
+        drop(slot);
     }
 }

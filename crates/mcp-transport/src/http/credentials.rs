@@ -4,9 +4,9 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Mutex;
+use super::joint::{Joint, WeakJoint};
 
 /// What a [`Credentials`] method returns.
 pub type CredentialsFuture<'a, T> =
@@ -63,30 +63,91 @@ impl fmt::Debug for Provider {
 
 /// A bearer token from a callback, fetched before the first request and again when the current one is refused by 401.
 pub(crate) struct TokenCallback<F> {
-    fetch: F,
-    /// The header value in use. Held while a token is fetched, so that requests refused at once fetch one together.
-    current: Mutex<Option<String>>,
+    fetch: Arc<F>,
+    held: Arc<Mutex<Held>>,
 }
+
+#[derive(Default)]
+struct Held {
+    /// The header value in use.
+    current: Option<String>,
+    /// The fetch under way, so that requests that need a token at once fetch one together.
+    fetching: WeakJoint<Fetched>,
+}
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// The header value, or the error for the first who takes it: errors cannot be copied, and the others try again.
+type Fetched = Result<String, Arc<Mutex<Option<BoxError>>>>;
 
 impl<F> TokenCallback<F> {
     pub(crate) fn new(fetch: F) -> Self {
-        Self { fetch, current: Mutex::new(None) }
+        Self { fetch: Arc::new(fetch), held: Arc::default() }
     }
+}
+
+impl<F, R> TokenCallback<F>
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = Result<String, BoxError>> + Send + 'static,
+{
+    /// The header value in use, unless it is `refused`; then a new one. Whoever of those who wait for it is polled fetches it.
+    async fn value(&self, refused: Option<&str>) -> Result<String, BoxError> {
+        loop {
+            let joint = {
+                let mut held = lock(&self.held);
+                if held.current.is_some() && held.current.as_deref() == refused {
+                    held.current = None;
+                }
+                match (&held.current, held.fetching.get()) {
+                    (Some(current), _) => return Ok(current.clone()),
+                    (None, Some(joint)) => joint,
+                    (None, None) => {
+                        let joint = Joint::new(fetch(Arc::clone(&self.fetch), Arc::clone(&self.held)));
+                        held.fetching = joint.downgrade();
+                        joint
+                    }
+                }
+            };
+            match joint.wait().await {
+                Some(Ok(value)) => return Ok(value),
+                Some(Err(error)) => {
+                    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    if let Some(error) = error {
+                        return Err(error);
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+async fn fetch<F, R>(fetch: Arc<F>, held: Arc<Mutex<Held>>) -> Fetched
+where
+    F: Fn() -> R + Send + Sync,
+    R: Future<Output = Result<String, BoxError>> + Send,
+{
+    let fetched =
+        fetch().await.map(|token| bearer(&token)).map_err(|error| Arc::new(Mutex::new(Some(error))));
+    let mut held = lock(&held);
+    held.fetching = WeakJoint::default();
+    held.current = fetched.as_ref().ok().cloned();
+    drop(held);
+    fetched
+}
+
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<F, R> Credentials for TokenCallback<F>
 where
-    F: Fn() -> R + Send + Sync,
-    R: Future<Output = Result<String, Box<dyn StdError + Send + Sync>>> + Send,
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = Result<String, BoxError>> + Send + 'static,
 {
     fn authorization(&self) -> CredentialsFuture<'_, Option<String>> {
-        Box::pin(async {
-            let mut current = self.current.lock().await;
-            if current.is_none() {
-                *current = Some(bearer(&(self.fetch)().await?));
-            }
-            Ok(current.clone())
-        })
+        Box::pin(async { self.value(None).await.map(Some) })
     }
 
     fn refused<'a>(&'a self, refused: Refused<'a>) -> CredentialsFuture<'a, bool> {
@@ -95,12 +156,7 @@ where
             if refused.status != 401 {
                 return Ok(false);
             }
-            let mut current = self.current.lock().await;
-            if current.as_deref() == refused.authorization {
-                *current = None;
-                *current = Some(bearer(&(self.fetch)().await?));
-            }
-            Ok(true)
+            self.value(refused.authorization).await.map(|_| true)
         })
     }
 }
@@ -126,6 +182,33 @@ mod tests {
             assert_eq!(bearer(token), "Bearer abc", "{token}");
         }
         assert_eq!(bearer("bearerabc"), "Bearer bearerabc");
+    }
+
+    /// Two requests need a token at once; the one that began to fetch it is kept and not polled any more.
+    #[tokio::test]
+    async fn a_fetch_that_its_first_request_does_not_go_on_with_is_done_by_the_others() {
+        let (tell, told) = tokio::sync::watch::channel(false);
+        let fetches = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::clone(&fetches);
+        let callback = TokenCallback::new(move || {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let mut told = told.clone();
+            async move {
+                told.wait_for(|told| *told).await?;
+                Ok("token".to_owned())
+            }
+        });
+        let mut kept = callback.authorization();
+        let polled = kept.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert!(polled.is_pending());
+        let mut other = callback.authorization();
+        let polled = other.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        assert!(polled.is_pending());
+        tell.send_replace(true);
+        assert_eq!(other.await.unwrap().as_deref(), Some("Bearer token"));
+        assert_eq!(callback.authorization().await.unwrap().as_deref(), Some("Bearer token"));
+        assert_eq!(kept.await.unwrap().as_deref(), Some("Bearer token"));
+        assert_eq!(fetches.load(std::sync::atomic::Ordering::Relaxed), 1);
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl Fetcher {
     }
 
     async fn follow(&self, mut target: Target) -> Result<Document, Error> {
-        let config = &*self.config;
+        let config = &self.config;
         let pool = Pool::new(config);
         let outgoing =
             Outgoing { method: Method::GET, headers: headers::fetch(), body: Bytes::new(), session: None };

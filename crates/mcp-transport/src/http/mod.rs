@@ -19,6 +19,7 @@ mod fetch;
 #[cfg(feature = "http2")]
 mod http2;
 mod io;
+mod joint;
 mod line;
 mod post;
 mod proxy;

@@ -1,12 +1,15 @@
-//! The shared connections of one server, and whose turn it is to open one.
+//! The shared connections of one server, and the one that is being opened.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::carrier::Carrier;
 use super::multiplex::{Lane, Multiplexed};
 use super::pool::Pool;
 use crate::Error;
+use crate::http::joint::{Joint, WeakJoint};
 
 #[derive(Debug)]
 pub(crate) struct Lanes {
@@ -14,27 +17,27 @@ pub(crate) struct Lanes {
     idle: Duration,
     /// The server chose HTTP/1.1: its connections need not be opened one after the other.
     is_http1: AtomicBool,
-    /// How many attempts to open a connection have failed.
-    failures: AtomicU64,
-    /// Held by the one that opens a connection; the error of the last attempt that failed.
-    opening: tokio::sync::Mutex<Option<Error>>,
+    /// The connection that is being opened, for all who want one meanwhile: whoever of them is polled opens it.
+    opening: Mutex<WeakJoint<Opening>>,
 }
 
-/// The right to open a connection, for one at a time. Dropped without a word, it passes to the next.
-pub(crate) struct Turn<'a> {
-    lanes: &'a Lanes,
-    last: tokio::sync::MutexGuard<'a, Option<Error>>,
+/// What comes of opening a connection, for each who waited for it.
+pub(crate) type Opening = Result<Arc<Fresh>, Error>;
+
+/// A connection that was just opened.
+#[derive(Debug)]
+pub(crate) struct Fresh(Mutex<Option<Carrier>>);
+
+impl Fresh {
+    /// A place on it, or all of it where it is not shared: for the first who asks.
+    pub(crate) fn take(&self) -> Option<Carrier> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Lanes {
     pub(crate) fn new(idle: Duration) -> Self {
-        Self {
-            shared: Mutex::default(),
-            idle,
-            is_http1: AtomicBool::new(false),
-            failures: AtomicU64::new(0),
-            opening: tokio::sync::Mutex::default(),
-        }
+        Self { shared: Mutex::default(), idle, is_http1: AtomicBool::new(false), opening: Mutex::default() }
     }
 
     pub(crate) fn may_share(&self) -> bool {
@@ -48,14 +51,33 @@ impl Lanes {
         shared.iter().find_map(|connection| connection.lane(pool))
     }
 
-    pub(crate) async fn turn(&self) -> Result<Turn<'_>, Error> {
-        let seen = self.failures.load(Ordering::Acquire);
-        let last = self.opening.lock().await;
-        match &*last {
-            // What failed for the one before would take as long to fail for each of those who wait.
-            Some(error) if self.failures.load(Ordering::Acquire) != seen => Err(error.clone()),
-            _ => Ok(Turn { lanes: self, last }),
+    /// The connection that is being opened; where there is none, one is opened by `open`.
+    pub(crate) fn opening<F>(&self, open: impl FnOnce() -> F) -> Joint<Opening>
+    where
+        F: Future<Output = Opening> + Send + 'static,
+    {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(joint) = opening.get() {
+            return joint;
         }
+        let joint = Joint::new(open());
+        *opening = joint.downgrade();
+        joint
+    }
+
+    /// A connection is open; `None` if it is one that is not shared. From here on whoever wants one more opens another one.
+    pub(crate) fn opened(&self, carrier: Carrier, shared: Option<Arc<Multiplexed>>) -> Arc<Fresh> {
+        match shared {
+            None => self.is_http1.store(true, Ordering::Release),
+            Some(shared) => self.lock().push(shared),
+        }
+        self.no_longer_opening();
+        Arc::new(Fresh(Mutex::new(Some(carrier))))
+    }
+
+    /// Whoever comes now tries anew.
+    pub(crate) fn no_longer_opening(&self) {
+        *self.opening.lock().unwrap_or_else(PoisonError::into_inner) = WeakJoint::default();
     }
 
     /// Closes what has been idle for too long; when to look again, unless all are in use.
@@ -79,21 +101,5 @@ impl Lanes {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Multiplexed>>> {
         // A poisoned lock guards connections that are each whole.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Turn<'_> {
-    /// The connection is open; `None` if it is one that is not shared.
-    pub(crate) fn opened(mut self, shared: Option<Arc<Multiplexed>>) {
-        *self.last = None;
-        match shared {
-            None => self.lanes.is_http1.store(true, Ordering::Release),
-            Some(shared) => self.lanes.lock().push(shared),
-        }
-    }
-
-    pub(crate) fn failed(mut self, error: &Error) {
-        *self.last = Some(error.clone());
-        self.lanes.failures.fetch_add(1, Ordering::AcqRel);
     }
 }

@@ -14,6 +14,8 @@ use tokio::time;
 use super::body::RequestBody;
 use super::carrier::Carrier;
 use super::connect::{connect, proxy_of};
+#[cfg(feature = "http2")]
+use super::lanes::Opening;
 use super::pool::Pool;
 use super::stream::Stream;
 use super::wire::{SendError, Wire};
@@ -92,7 +94,7 @@ pub(crate) type Watch<'a> = &'a mut (dyn FnMut(Departure) -> bool + Send);
 /// Sends `outgoing` to `target` and waits for the head of the final response, at most `deadline`.
 pub(crate) async fn open(
     pool: &Arc<Pool>,
-    config: &Config,
+    config: &Arc<Config>,
     target: &Target,
     outgoing: Outgoing,
     deadline: Option<Duration>,
@@ -117,7 +119,7 @@ pub(crate) async fn open(
 
 async fn follow(
     pool: &Arc<Pool>,
-    config: &Config,
+    config: &Arc<Config>,
     target: &Target,
     outgoing: Outgoing,
     watch: Watch<'_>,
@@ -166,7 +168,7 @@ async fn follow(
 /// was written is no error, and neither is a server that says it has not processed the request; nothing else is repeated.
 pub(crate) async fn send(
     pool: &Arc<Pool>,
-    config: &Config,
+    config: &Arc<Config>,
     target: &Target,
     outgoing: &Outgoing,
     watch: Watch<'_>,
@@ -200,46 +202,58 @@ pub(crate) async fn send(
 
 /// A carrier on a new connection, or on one that somebody else opened meanwhile (`false`).
 #[cfg(not(feature = "http2"))]
-async fn fresh(_: &Arc<Pool>, target: &Target, config: &Config) -> Result<(Carrier, bool), Error> {
+async fn fresh(_: &Arc<Pool>, target: &Target, config: &Arc<Config>) -> Result<(Carrier, bool), Error> {
     let stream = connect(target, config).await?;
     Ok((own(stream, config).await?, true))
 }
 
 #[cfg(feature = "http2")]
-async fn fresh(pool: &Arc<Pool>, target: &Target, config: &Config) -> Result<(Carrier, bool), Error> {
+async fn fresh(pool: &Arc<Pool>, target: &Target, config: &Arc<Config>) -> Result<(Carrier, bool), Error> {
+    loop {
+        if config.http2.is_none() || !pool.may_share() {
+            let stream = connect(target, config).await?;
+            return Ok((own(stream, config).await?, true));
+        }
+        // One connection will serve all who want one now, so they open it together: whoever of them is polled goes on with it.
+        let opening = pool.lanes.opening(|| {
+            let (pool, target, config) = (Arc::clone(pool), target.clone(), Arc::clone(config));
+            async move {
+                let opened = open_shared(&pool, &target, &config).await;
+                opened.inspect_err(|_| pool.lanes.no_longer_opening())
+            }
+        });
+        let Some(opened) = opening.wait().await else {
+            pool.lanes.no_longer_opening();
+            return Err(Error::new(ErrorKind::Connect, "opening the connection panicked"));
+        };
+        // What failed for one would take as long to fail for each of those who wait.
+        if let Some(carrier) = opened?.take() {
+            return Ok((carrier, true));
+        }
+        if let Some(carrier) = pool.take().await {
+            return Ok((carrier, false));
+        }
+    }
+}
+
+/// A new connection, which is shared if the server wants that.
+#[cfg(feature = "http2")]
+async fn open_shared(pool: &Arc<Pool>, target: &Target, config: &Config) -> Opening {
     use super::multiplex::Multiplexed;
 
-    let Some(options) = config.http2.as_ref().filter(|_| pool.may_share()) else {
-        let stream = connect(target, config).await?;
-        return Ok((own(stream, config).await?, true));
-    };
-    // One connection will serve all who want one now, so one of them opens it.
-    let turn = pool.turn().await?;
-    if let Some(carrier) = pool.take().await {
-        return Ok((carrier, false));
-    }
-    let opened = async {
-        let stream = connect(target, config).await?;
+    let stream = connect(target, config).await?;
+    let shared = config.http2.as_ref().filter(|options| {
         let knows = options.prior_knowledge && !target.is_tls() && proxy_of(target, config).is_none();
-        if !stream.chose_http2().unwrap_or(knows) {
-            return Ok((own(stream, config).await?, None));
-        }
-        let shared = Multiplexed::handshake(stream, options, &config.limits).await.map_err(broke_at_once)?;
-        let lane = shared.lane(pool).ok_or_else(|| {
-            Error::new(ErrorKind::Connect, "the server takes no request on a new http/2 connection")
-        })?;
-        Ok((Carrier::Lane(lane), Some(shared)))
+        stream.chose_http2().unwrap_or(knows)
+    });
+    let Some(options) = shared else {
+        return Ok(pool.lanes.opened(own(stream, config).await?, None));
     };
-    match opened.await {
-        Ok((carrier, shared)) => {
-            turn.opened(shared);
-            Ok((carrier, true))
-        }
-        Err(error) => {
-            turn.failed(&error);
-            Err(error)
-        }
-    }
+    let shared = Multiplexed::handshake(stream, options, &config.limits).await.map_err(broke_at_once)?;
+    let lane = shared.lane(pool).ok_or_else(|| {
+        Error::new(ErrorKind::Connect, "the server takes no request on a new http/2 connection")
+    })?;
+    Ok(pool.lanes.opened(Carrier::Lane(lane), Some(shared)))
 }
 
 /// An HTTP/1.1 connection for one exchange at a time.

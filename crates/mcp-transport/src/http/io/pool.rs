@@ -13,7 +13,7 @@ use tokio::time;
 
 use super::carrier::Carrier;
 #[cfg(feature = "http2")]
-use super::lanes::{Lanes, Turn};
+use super::lanes::Lanes;
 use super::wire::Wire;
 use crate::http::config::Config;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
     idle: Duration,
     linger: Duration,
     #[cfg(feature = "http2")]
-    lanes: Lanes,
+    pub(super) lanes: Lanes,
 }
 
 #[derive(Debug, Default)]
@@ -131,12 +131,6 @@ impl Pool {
     #[cfg(feature = "http2")]
     pub(crate) fn may_share(&self) -> bool {
         self.lanes.may_share()
-    }
-
-    /// Waits to be the one that opens a connection. Fails with the error of an attempt that was begun meanwhile.
-    #[cfg(feature = "http2")]
-    pub(crate) async fn turn(&self) -> Result<Turn<'_>, crate::Error> {
-        self.lanes.turn().await
     }
 
     async fn take_ready(&self) -> Option<Box<Wire>> {
