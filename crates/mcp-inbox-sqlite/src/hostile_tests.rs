@@ -215,17 +215,17 @@ fn a_file_that_many_open_at_once_is_made_once() {
     }
 }
 
-/// Whoever makes the tables needs the new file alone, and waits for those who look at it.
+/// Whoever makes the tables needs the new file alone, and waits for those who are about to write to it.
 #[test]
-fn a_new_file_that_somebody_reads_is_waited_for() {
-    let folder = Folder::new("read");
-    let reading = Connection::open(folder.file()).unwrap();
-    reading.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;").unwrap();
+fn a_new_file_that_somebody_writes_to_is_waited_for() {
+    let folder = Folder::new("written");
+    let writing = Connection::open(folder.file()).unwrap();
+    writing.execute_batch("BEGIN IMMEDIATE").unwrap();
     let options = Options { busy_timeout: Duration::from_millis(50), ..Options::default() };
     let begun = std::time::Instant::now();
     assert_eq!(SqliteInbox::open_with(folder.file(), options).unwrap_err().kind(), ErrorKind::Busy);
     assert!(begun.elapsed() >= Duration::from_millis(50), "given up at once");
-    reading.execute_batch("COMMIT").unwrap();
+    writing.execute_batch("COMMIT").unwrap();
     SqliteInbox::open_with(folder.file(), options).unwrap();
 }
 
