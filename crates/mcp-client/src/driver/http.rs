@@ -380,3 +380,26 @@ impl Driver {
         head(self.lock().core.session_head())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// A call that waits for room and is not polled any more keeps no place from those who post.
+    #[tokio::test]
+    async fn who_waits_for_room_takes_no_place() {
+        let places = Places::new(1);
+        let place = places.take().await.unwrap();
+        let mut kept = pin!(places.room());
+        assert!(kept.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(place);
+        let posting = tokio::time::timeout(Duration::from_secs(5), places.take()).await;
+        assert!(posting.is_ok(), "the place is kept for one that does not come");
+        drop(posting);
+        kept.await;
+    }
+}
