@@ -313,6 +313,11 @@ impl CallState {
         earliest(now.checked_add(self.timeout), self.hard_deadline)
     }
 
+    /// The deadline if its request is no more at `now`, and with it whatever its time stands still for.
+    pub(crate) fn deadline_without_questions(&self, now: Instant) -> Option<Instant> {
+        if self.questions.is_empty() { self.deadline } else { self.resumed_deadline(now) }
+    }
+
     /// The deadline once its time has stood still and goes on at `now`.
     pub(crate) fn resumed_deadline(&self, now: Instant) -> Option<Instant> {
         earliest(self.time_left.and_then(|left| now.checked_add(left)), self.hard_deadline)

@@ -160,7 +160,7 @@ impl Connection {
         if !allowed || state.retries_left == 0 {
             return false;
         }
-        let (deadline, left) = (state.deadline, state.retries_left);
+        let (deadline, left) = (state.deadline_without_questions(now), state.retries_left);
         let retry = self.config.retry.max_attempts.saturating_sub(1).saturating_sub(left);
         let random = self.random();
         let Some(wait) = self.config.retry.wait(retry, random, failure.retry_after()) else { return false };
@@ -168,6 +168,7 @@ impl Connection {
         if deadline.is_some_and(|deadline| deadline <= at) {
             return false;
         }
+        self.let_time_go_on(now, call);
         let Some(state) = self.calls.get_mut(&call) else { return false };
         state.retries_left = left - 1;
         state.dispatched = false;

@@ -48,6 +48,17 @@ impl Connection {
         standing
     }
 
+    /// The request of a call on the wire is no more: its questions hold up nothing, and its time goes on.
+    pub(crate) fn let_time_go_on(&mut self, now: Instant, call: CallId) {
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        if !state.questions.is_empty() {
+            let (started, end) = (state.started, state.deadline_without_questions(now));
+            state.questions.clear();
+            self.set_deadline(call, started, end);
+            self.push_event(Event::CallDeadlineMoved { call });
+        }
+    }
+
     /// A question has ended for which the time of these calls stood still.
     pub(crate) fn stand_no_more(
         &mut self,

@@ -280,6 +280,81 @@ async fn what_waits_for_a_server_that_does_not_read_is_bounded_as_configured() {
     assert!(error.to_string().contains("max_waiting_answers must be at least 1"), "{error}");
 }
 
+/// Reads everything until nothing comes any more, and gives the names of the tools that were called.
+async fn tools_called(peer: &mut Peer) -> Vec<String> {
+    let mut names = Vec::new();
+    while let Ok(Some(message)) = timeout(Duration::from_secs(2), peer.try_receive()).await {
+        names.extend(message["params"]["name"].as_str().map(str::to_owned));
+    }
+    names
+}
+
+/// Several calls in line end in one step: what moves up when the first is taken back is none that has ended with it.
+#[tokio::test(start_paused = true)]
+async fn calls_in_line_that_end_together_have_all_not_left() {
+    for closes in [false, true] {
+        let mut limits = LineLimits::default();
+        limits.max_queued_bytes = 5000;
+        let (connection, mut peer) = pipe_with(64, limits);
+        let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(json!({ "tools": {} })));
+        let client = client.unwrap();
+        let call = |name: &str, bytes: usize, given: Duration| {
+            let arguments = json!({ "a": "x".repeat(bytes) });
+            tokio::spawn(client.call_tool(name, arguments).timeout(given).into_future())
+        };
+        let (long, soon) = (Duration::from_secs(60), Duration::from_millis(100));
+        let _first = call("first", 3000, long);
+        sleep(Duration::from_millis(20)).await;
+        let in_line = [call("large", 4000, soon), call("small", 1000, soon), call("smaller", 10, soon)];
+        sleep(Duration::from_millis(20)).await;
+        let closing = closes.then(|| {
+            let client = client.clone();
+            tokio::spawn(async move { client.close().await })
+        });
+        let kind = if closes { "closed" } else { "timeout" };
+        for one in in_line {
+            assert_eq!(summary(one.await.unwrap()), (kind, false));
+        }
+        assert_eq!(tools_called(&mut peer).await, ["first"]);
+        if let Some(closing) = closing {
+            closing.await.unwrap();
+        }
+    }
+}
+
+/// seed:E34: a server that asks without reading holds up reading; closing does not wait for it, on a single thread either.
+#[test]
+fn closing_ends_while_answers_hold_up_reading() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut few = Limits::default();
+            few.max_waiting_answers = 2;
+            let mut limits = LineLimits::default();
+            limits.max_queued_bytes = 5000;
+            let (connection, mut peer) = pipe_with(64, limits);
+            let builder = builder().limits(few);
+            let (client, _) =
+                tokio::join!(builder.connect(connection), peer.handshake(json!({ "tools": {} })));
+            let client = client.unwrap();
+            let call = client.call_tool("first", json!({ "a": "x".repeat(10_000) })).into_future();
+            let _call = tokio::spawn(call);
+            sleep(Duration::from_millis(20)).await;
+            // Until reading has stopped, and nothing gets through any more.
+            for id in 0.. {
+                let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+                if timeout(Duration::from_millis(300), peer.send(ping)).await.is_err() {
+                    break;
+                }
+            }
+            client.close().await;
+        });
+        let _ = done.send(());
+    });
+    assert!(is_done.recv_timeout(Duration::from_secs(60)).is_ok(), "closing never ended");
+}
+
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut *future).poll(context))).await
 }

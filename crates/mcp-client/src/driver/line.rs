@@ -101,15 +101,16 @@ impl State {
             return;
         }
         let Some(held) = line.hold() else { return };
-        let core = &self.core;
-        self.line.requests.retain(|waiting| {
-            let is_awaited = core.is_awaited(&waiting.id);
-            if !is_awaited {
-                // Invariant: it had no room when the line was held, and nothing has moved up since.
+        // The newest first: when the first in line is taken back those behind it move up, and of those that nobody waits for none
+        // may be there any more.
+        for at in (0..self.line.requests.len()).rev() {
+            let is_over = |waiting: &Waiting| !self.core.is_awaited(&waiting.id);
+            if self.line.requests.get(at).is_some_and(is_over)
+                && let Some(waiting) = self.line.requests.remove(at)
+            {
                 held.take_back(waiting.place);
             }
-            is_awaited
-        });
+        }
     }
 
     /// Puts a message on the line.
@@ -184,6 +185,8 @@ impl Driver {
                 Some(place) => link.sender.written(place).await,
                 None => return,
             }
+            // Whatever is written at once, the tasks that write and close have their turn.
+            tokio::task::coop::consume_budget().await;
         }
     }
 }

@@ -6,7 +6,9 @@ use mcp_elicitation::ElicitResult;
 use serde_json::json;
 
 use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
-use crate::{Answer, CallError, CallOptions, DiagnosticKind, Event, Origin, ServerRequest};
+use crate::{
+    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest, Wire,
+};
 
 fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
     match session.failure(call) {
@@ -272,6 +274,34 @@ fn a_server_that_asks_all_the_time_does_not_keep_a_call_waiting() {
         assert!(matches!(session.failure(call), CallError::Timeout { dispatched: true, .. }));
         session.sent();
         session.assert_idle();
+    }
+}
+
+/// field:FR-149: a request that is made again has nothing to do with what the server asked in the middle of the old one.
+#[test]
+fn the_time_of_a_call_goes_on_when_its_request_is_made_again() {
+    for answered_after_seconds in [0, 1, 2] {
+        let config = Config { wire: Wire::Exchanges, ..config_with_elicitation() };
+        let mut session = Session::ready_with(config, "2025-11-25", ALL_CAPABILITIES);
+        let (call, _) = session.call_with("tools/list", &CallOptions::with_timeout(Duration::from_secs(10)));
+        session.seconds(3);
+        let question = ask(&mut session, 1, Origin::Exchange(call));
+        session.seconds(20);
+        let ends = session.now + Duration::from_secs(7);
+        assert!(session.core.retry(session.now, call, Failure::Lost));
+        for second in 0..3 {
+            if second == answered_after_seconds {
+                let cancel = Answer::Elicit(ElicitResult::cancel());
+                session.core.answer(session.now, question.id, cancel).unwrap();
+            }
+            assert!(session.core.call_deadline(call).is_some_and(|at| at <= ends));
+            session.seconds(1);
+        }
+        assert_eq!(session.core.call_deadline(call), Some(ends));
+        assert!(session.sent().iter().any(|sent| sent["method"] == "tools/list"), "it was not made again");
+        session.seconds(4);
+        session.events.retain(|event| matches!(event, Event::CallEnded { .. }));
+        assert!(matches!(session.failure(call), CallError::Timeout { .. }));
     }
 }
 

@@ -56,8 +56,13 @@ pub(crate) struct Outbox {
     state: State,
     writer: Writer,
     /// Who waits for which end to be handed over, in order.
-    waiters: VecDeque<(u64, Waker)>,
+    waiters: VecDeque<((u64, Waiter), Waker)>,
+    next_waiter: u64,
 }
+
+/// One of those who wait for a message; several may wait for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Waiter(u64);
 
 /// A message and its place.
 #[derive(Debug)]
@@ -130,6 +135,7 @@ impl Outbox {
             state: State::Open,
             writer: Writer::Nobody,
             waiters: VecDeque::new(),
+            next_waiter: 0,
         }
     }
 
@@ -160,11 +166,13 @@ impl Outbox {
         true
     }
 
-    /// Whether the message is written, or never will be. Pending has `waker` woken when that changes.
+    /// Whether the message is written, or never will be. Pending has `waker` woken when that changes, until `waiter`, whose name
+    /// is kept there, gives up by [`forget`](Self::forget).
     pub(crate) fn poll_written(
         &mut self,
         waker: Waker,
         ticket: Ticket,
+        waiter: &mut Option<Waiter>,
         released: &mut Released,
     ) -> Poll<Result<(), Error>> {
         let ready = match &self.state {
@@ -174,7 +182,7 @@ impl Outbox {
             }
             State::Ended(error) => Err(error.clone().with_outcome_unknown(self.has_left(ticket))),
             _ => {
-                released.replaced = self.wait(ticket.end, waker);
+                released.replaced = self.wait(ticket.end, waiter, waker);
                 return Poll::Pending;
             }
         };
@@ -192,7 +200,12 @@ impl Outbox {
         self.handed >= ticket.end
     }
 
-    /// Whether any byte of the message was handed to the operating system.
+    /// Whether the message is written, or never will be.
+    pub(crate) fn is_settled(&self, ticket: Ticket) -> bool {
+        self.is_written(ticket) || self.is_dead() || (self.is_closing() && !self.is_queued(ticket))
+    }
+
+    /// Whether any byte of the message was handed to the operating system. Of one that was taken back nothing is known.
     pub(crate) fn has_left(&self, ticket: Ticket) -> bool {
         self.handed > ticket.start
     }
@@ -203,8 +216,8 @@ impl Outbox {
     }
 
     /// Gives up waiting for a message to be written.
-    pub(crate) fn forget(&mut self, ticket: Ticket, released: &mut Released) {
-        if let Ok(at) = self.waiters.binary_search_by_key(&ticket.end, |(end, _)| *end) {
+    pub(crate) fn forget(&mut self, ticket: Ticket, waiter: Waiter, released: &mut Released) {
+        if let Ok(at) = self.waiters.binary_search_by_key(&(ticket.end, waiter), |(key, _)| *key) {
             released.replaced = self.waiters.remove(at).map(|(_, waker)| waker);
         }
     }
@@ -237,7 +250,7 @@ impl Outbox {
     pub(crate) fn advance(&mut self, bytes: usize, handed: u64, released: &mut Released) {
         self.unwritten_bytes = self.unwritten_bytes.saturating_sub(bytes as u64);
         self.handed = self.handed.max(handed);
-        while self.waiters.front().is_some_and(|(end, _)| *end <= self.handed) {
+        while self.waiters.front().is_some_and(|((end, _), _)| *end <= self.handed) {
             released.woken.extend(self.waiters.pop_front().map(|(_, waker)| waker));
         }
         self.move_up();
@@ -249,7 +262,7 @@ impl Outbox {
         if matches!(self.state, State::Open) {
             self.state = State::Closing(error);
             released.messages.append(&mut self.line);
-            let kept = self.waiters.partition_point(|(end, _)| *end <= self.queued);
+            let kept = self.waiters.partition_point(|((end, _), _)| *end <= self.queued);
             released.woken.extend(self.waiters.drain(kept..).map(|(_, waker)| waker));
         }
         released
@@ -310,12 +323,16 @@ impl Outbox {
         cleared
     }
 
-    /// Gives back the waker that the place had before.
-    fn wait(&mut self, end: u64, waker: Waker) -> Option<Waker> {
-        match self.waiters.binary_search_by_key(&end, |(end, _)| *end) {
+    /// Gives back the waker that the waiter had before.
+    fn wait(&mut self, end: u64, waiter: &mut Option<Waiter>, waker: Waker) -> Option<Waker> {
+        let waiter = *waiter.get_or_insert_with(|| {
+            self.next_waiter += 1;
+            Waiter(self.next_waiter)
+        });
+        match self.waiters.binary_search_by_key(&(end, waiter), |(key, _)| *key) {
             Ok(at) => self.waiters.get_mut(at).map(|(_, old)| std::mem::replace(old, waker)),
             Err(at) => {
-                self.waiters.insert(at, (end, waker));
+                self.waiters.insert(at, ((end, waiter), waker));
                 None
             }
         }

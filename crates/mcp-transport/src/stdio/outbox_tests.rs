@@ -20,12 +20,15 @@ impl Wake for Count {
 
 /// Somebody who waits, and how often it was woken.
 #[derive(Default)]
-struct Waits(Arc<Count>);
+struct Waits(Arc<Count>, std::cell::Cell<Option<Waiter>>);
 
 impl Waits {
     fn written(&self, outbox: &mut Outbox, ticket: Ticket) -> Poll<Result<(), Error>> {
         let mut released = Released::default();
-        let polled = outbox.poll_written(Waker::from(Arc::clone(&self.0)), ticket, &mut released);
+        let mut waiter = self.1.get();
+        let polled =
+            outbox.poll_written(Waker::from(Arc::clone(&self.0)), ticket, &mut waiter, &mut released);
+        self.1.set(waiter);
         released.let_go();
         polled
     }
@@ -218,4 +221,29 @@ proptest! {
         prop_assert_eq!(written, expected);
         prop_assert_eq!(batch.offset, 0);
     }
+}
+
+#[test]
+fn all_who_wait_for_one_message_are_woken_and_one_that_gives_up_takes_nobody_along() {
+    let mut outbox = Outbox::new(1000);
+    let ticket = put(&mut outbox, 10);
+    let waits = [Waits::default(), Waits::default(), Waits::default()];
+    for one in waits.iter().chain(&waits) {
+        assert!(one.written(&mut outbox, ticket).is_pending());
+    }
+    outbox.forget(ticket, waits[1].1.get().unwrap(), &mut Released::default());
+    hand_over(&mut outbox, 11, 11);
+    assert_eq!(waits.map(|one| one.times_woken()), [1, 0, 1]);
+}
+
+#[test]
+fn what_stands_in_line_when_closing_begins_is_settled() {
+    let mut outbox = Outbox::new(20);
+    let (queued, in_line) = (put(&mut outbox, 10), put(&mut outbox, 15));
+    assert!(!outbox.is_settled(queued) && !outbox.is_settled(in_line));
+    outbox.begin_close(closed()).let_go();
+    assert!(!outbox.is_settled(queued), "it is still written");
+    assert!(outbox.is_settled(in_line), "it never leaves");
+    hand_over(&mut outbox, 11, 11);
+    assert!(outbox.is_settled(queued));
 }

@@ -15,7 +15,7 @@ use crate::{
     Error, ErrorKind,
     stdio::{
         CloseReport,
-        outbox::{Outbox, Released, Ticket, Writer},
+        outbox::{Outbox, Released, Ticket, Waiter, Writer},
     },
 };
 
@@ -59,7 +59,7 @@ impl LineSender {
     /// [`ErrorKind::Misuse`] for a message that is empty or has a raw CR or LF in it; [`ErrorKind::Closed`] when the
     /// connection is over or being closed, with [`Error::outcome_unknown`] set when a part of the message had been written.
     pub fn send(&self, message: Bytes) -> Sending<'_> {
-        Sending { shared: &self.handle.shared, step: Step::New(message) }
+        Sending { shared: &self.handle.shared, step: Step::New(message), waiter: None }
     }
 
     /// Holds the line, to put messages in without waiting, and to ask what became of others in one moment.
@@ -95,16 +95,18 @@ impl LineSender {
     /// Dropping the future changes nothing.
     pub async fn written(&self, place: Place) {
         // Whatever it is: it waits no longer.
-        let _ = Sending { shared: &self.handle.shared, step: Step::Watched(place.0) }.await;
+        let step = Step::Watched(place.0);
+        let _ = Sending { shared: &self.handle.shared, step, waiter: None }.await;
     }
 
-    /// Whether any byte of a message with this place was handed to the operating system, so that the peer may have seen it.
+    /// Whether any byte of a message with this place was handed to the operating system, so that the peer may have seen it. Means
+    /// nothing for a message that was [taken back](HeldLine::take_back).
     pub fn has_left(&self, place: Place) -> bool {
         lock(&self.handle.shared.outbox).has_left(place.0)
     }
 
     /// Whether the peer may have seen a message with this place, or may see it yet: one that is queued is still written while the
-    /// connection is closed.
+    /// connection is closed. Means nothing for a message that was [taken back](HeldLine::take_back).
     pub fn may_leave(&self, place: Place) -> bool {
         lock(&self.handle.shared.outbox).may_leave(place.0)
     }
@@ -164,7 +166,7 @@ impl HeldLine<'_> {
 
     /// Whether all of the message is handed to the operating system, or never will be.
     pub fn is_settled(&self, place: Place) -> bool {
-        self.outbox.as_ref().is_none_or(|outbox| outbox.is_dead() || outbox.is_written(place.0))
+        self.outbox.as_ref().is_none_or(|outbox| outbox.is_settled(place.0))
     }
 
     /// Takes a message back that waits for room: it never leaves. `false`: it has got room, and may leave or has left.
@@ -198,6 +200,8 @@ impl fmt::Debug for HeldLine<'_> {
 pub struct Sending<'a> {
     shared: &'a Arc<Shared>,
     step: Step,
+    /// Once it waits.
+    waiter: Option<Waiter>,
 }
 
 /// ```text
@@ -274,7 +278,7 @@ impl Future for Sending<'_> {
         let mut released = Released::default();
         // Made before, and what it replaces dropped after: both are the caller's own.
         let waker = cx.waker().clone();
-        let polled = lock(&self.shared.outbox).poll_written(waker, ticket, &mut released);
+        let polled = lock(&self.shared.outbox).poll_written(waker, ticket, &mut self.waiter, &mut released);
         released.let_go();
         let result = std::task::ready!(polled);
         self.step = Step::Done(Some(ticket));
@@ -290,9 +294,12 @@ impl Drop for Sending<'_> {
             Step::Waiting(ticket) => {
                 let mut outbox = lock(&self.shared.outbox);
                 outbox.take_back(ticket, &mut released);
-                outbox.forget(ticket, &mut released);
+                self.waiter.into_iter().for_each(|waiter| outbox.forget(ticket, waiter, &mut released));
             }
-            Step::Watched(ticket) => lock(&self.shared.outbox).forget(ticket, &mut released),
+            Step::Watched(ticket) => {
+                let mut outbox = lock(&self.shared.outbox);
+                self.waiter.into_iter().for_each(|waiter| outbox.forget(ticket, waiter, &mut released));
+            }
         }
         released.let_go();
     }
