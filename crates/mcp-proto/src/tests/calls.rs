@@ -246,6 +246,36 @@ fn a_call_whose_params_are_refused_leaves_nothing_behind() {
     assert!(session.sent().is_empty());
 }
 
+/// seed:B26: what the transport had no room for was seen by nobody.
+#[test]
+fn a_request_that_was_held_back_has_not_left() {
+    let mut session = Session::ready();
+    let (call, _) = session.call();
+    assert!(session.core.awaits_answer(call));
+    session.core.handle_held_back(call);
+    assert!(!session.core.awaits_answer(call));
+    session.core.handle_closed();
+    assert!(matches!(session.failure(call), CallError::Closed { dispatched: false }));
+}
+
+#[test]
+fn a_connection_tells_what_it_serves_and_counts_its_calls() {
+    let mut session = Session::ready();
+    assert!(!session.core.takes_tasks() && !session.core.declares_extension("com.example/x"));
+    assert_eq!(
+        session.core.session_head().protocol_version.map(|version| version.as_str()),
+        Some("2025-11-25")
+    );
+    let (first, second) = (session.call().0, session.call().0);
+    assert_eq!(second.number(), first.number() + 1);
+    assert!(!session.core.is_task(first));
+    let extensions = [("com.example/x".to_owned(), mcp_model::Settings::empty())].into();
+    let core =
+        crate::Connection::new(Config { extensions, tasks: Some(crate::TaskConfig::default()), ..config() });
+    assert!(core.takes_tasks() && core.declares_extension("com.example/x"));
+    assert!(!core.declares_extension("com.example/y"));
+}
+
 #[test]
 fn a_notification_of_the_application_is_sent_and_forgotten() {
     let mut session = Session::ready();

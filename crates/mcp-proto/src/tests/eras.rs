@@ -313,6 +313,22 @@ fn a_pinned_revision_is_spoken_or_nothing_is() {
         matches!(session.failure(call), CallError::UnsupportedVersion { server, .. } if server == "2025-11-25")
     );
 
+    let (mut session, call, probe) = Session::probing(pinned(ProtocolVersion::V2026_07_28));
+    session.refuse(&probe, &refusal(-32022, &json!({"supported": ["2025-06-18", "2025-11-25"]})));
+    assert!(
+        matches!(session.failure(call), CallError::UnsupportedVersion { server, .. } if server == "2025-06-18, 2025-11-25")
+    );
+
+    // It is asked once more for what it says it speaks.
+    let (mut session, call, probe) = Session::probing(pinned(ProtocolVersion::V2026_07_28));
+    assert!(session.core.handshake_deadline().is_some());
+    session.refuse(&probe, &refusal(-32022, &json!({"supported": [MODERN]})));
+    let again = session.only_sent();
+    assert_eq!(again["method"], "server/discover");
+    session.answer(&again["id"], &discovered(&[MODERN]));
+    assert!(session.core.is_ready() && !session.core.is_open(call));
+    assert_eq!(session.core.handshake_deadline(), None);
+
     let mut session = Session::new(pinned(ProtocolVersion::V2025_06_18));
     let call = session.initialize();
     session.fallback("2025-06-18");

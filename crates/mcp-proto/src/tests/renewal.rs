@@ -224,3 +224,52 @@ fn a_session_is_renewed_also_with_as_many_calls_as_may_be() {
     delivered(&mut session);
     assert_eq!(sent(&mut session), [("tools/call one".to_owned(), Some(one))]);
 }
+
+/// `initialized` of the session before may be told as delivered late.
+#[test]
+fn only_the_answer_to_the_handshake_opens_the_new_session() {
+    let (mut session, one, _) = session();
+    assert!(lose(&mut session, one));
+    sent(&mut session);
+    delivered(&mut session);
+    assert!(!session.core.is_ready());
+    assert_eq!(sent(&mut session), []);
+}
+
+#[test]
+fn a_setup_that_the_new_session_refuses_is_worth_a_word() {
+    let (mut session, one, _) = session();
+    assert!(lose(&mut session, one));
+    let handshake = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-11-25","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    session.sent.clear();
+    delivered(&mut session);
+    session.events.clear();
+    let sent = session.sent();
+    let restored = sent.iter().find(|request| request["method"] == "resources/subscribe").unwrap();
+    session.peer_json(
+        &json!({"jsonrpc": "2.0", "id": restored["id"], "error": {"code": -32002, "message": "gone"}}),
+    );
+    assert_eq!(session.diagnostics(), [DiagnosticKind::SetupNotRestored]);
+}
+
+/// protocol:H-14: what nobody listens to any more is not subscribed to again, however late the server agreed to it.
+#[test]
+fn a_subscription_given_up_before_it_was_granted_is_not_restored() {
+    let mut session = Session::ready();
+    let (listen, request) = session.listen(&json!({"resourceSubscriptions": ["a:1"]}));
+    session.core.cancel(listen, None);
+    session.drain();
+    session.answer(&request["id"], &json!({}));
+    let one = call(&mut session, "one");
+    assert!(lose(&mut session, one));
+    let handshake = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-11-25","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    session.sent.clear();
+    delivered(&mut session);
+    assert_eq!(sent(&mut session), [("tools/call one".to_owned(), Some(one))]);
+}

@@ -191,6 +191,17 @@ fn a_handshake_that_fails_on_its_way_is_tried_again_a_few_times() {
     assert!(session.core.is_ready());
 }
 
+/// What never left the queue was seen by nobody; whether it failed otherwise says nothing of it.
+#[test]
+fn a_request_that_was_not_handed_over_is_tried_again_only_where_it_was_not_sent() {
+    for (failure, expected) in [(Failure::NotSent, true), (Failure::Lost, false), (status(503), false)] {
+        for mut session in both() {
+            let call = session.core.call(session.now, "tools/list", None, &CallOptions::default()).unwrap();
+            assert_eq!(session.core.retry(session.now, call, failure), expected, "{failure:?}");
+        }
+    }
+}
+
 /// seed:B26: all attempts together have the time of one handshake.
 #[test]
 fn no_attempt_of_a_handshake_begins_after_its_time() {

@@ -4,7 +4,7 @@ use mcp_elicitation::ElicitResult;
 use serde_json::{Value, json};
 
 use super::{Session, config_with_elicitation, raw};
-use crate::{Answer, CallOptions};
+use crate::{Answer, CallOptions, Head, Routing};
 
 const SECRET: &str = "hunter2-c0ffee";
 
@@ -24,6 +24,17 @@ fn debug_of_the_connection_and_its_messages_shows_no_content() {
     assert_hidden(&format!("{:?} {:#?} {options:?}", session.core, session.core));
     let transmit = session.core.poll_transmit().unwrap();
     assert_hidden(&format!("{transmit:?} {:?}", session.core));
+    let sizes = format!("bytes: {}, kind: Request", transmit.message.len());
+    assert!(format!("{transmit:?}").contains(&sizes), "{transmit:?}");
+    assert!(format!("{options:?}").contains("meta_members: Some(1)"), "{options:?}");
+    let routing = Routing {
+        method: "tools/call".to_owned(),
+        name: Some(SECRET.to_owned()),
+        params: vec![("Key".to_owned(), SECRET.to_owned())],
+    };
+    let head = Head { protocol_version: None, routing: Some(Box::new(routing)) };
+    let shown = r#"Head { protocol_version: None, routing: Some(Routing { method: "tools/call", has_name: true, params: 1 }) }"#;
+    assert_eq!(format!("{head:?}"), shown);
     assert!(String::from_utf8_lossy(&transmit.message).contains(SECRET), "it is on the wire");
 }
 

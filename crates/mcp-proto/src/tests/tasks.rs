@@ -419,13 +419,18 @@ fn a_task_that_is_listened_for_ends_without_being_asked() {
 #[test]
 fn a_stored_task_is_waited_for_on_another_connection() {
     let mut first = Session::modern(with_tasks(on_channel()));
-    let call = first.task_call();
+    let created = task("working", &json!({"resultType": "task", "ttlMs": 600_000}));
+    let call = first.task_call_with(&created, &CallOptions::default());
+    assert!(first.core.is_task(call));
     let poll = first.poll_after(2000);
-    first.answer(&poll["id"], &wants(&json!({"a": form()})));
+    let asking = json!({"inputRequests": {"a": form()}, "ttlMs": 600_000});
+    first.answer(&poll["id"], &task("input_required", &asking));
     let Some(Event::ServerRequest(question)) = first.events().pop() else { panic!("a question") };
     first.give(&question, accept());
     let stored = first.core.stored_task(call).unwrap();
     assert!(!format!("{stored:?}").contains("t-1"), "the id may be all that is needed to use the task");
+    assert!(format!("{stored:?}").contains("answered: 1"), "{stored:?}");
+    assert_eq!((stored.created_at.as_deref(), stored.ttl_ms), (Some("2026-08-01T00:00:00Z"), Some(600_000)));
     let text = serde_json::to_string(&stored).unwrap();
     first.core.handle_closed();
     assert!(matches!(first.failure(call), CallError::Closed { .. }));
@@ -433,8 +438,13 @@ fn a_stored_task_is_waited_for_on_another_connection() {
 
     let stored: StoredTask = serde_json::from_str(&text).unwrap();
     let mut second = Session::modern(with_tasks(on_channel()));
-    let call = second.core.resume_task(second.now, &stored, &CallOptions::default()).unwrap();
+    let options = CallOptions { progress: true, reset_on_progress: true, ..CallOptions::default() };
+    let call = second.core.resume_task(second.now, &stored, &options).unwrap();
     let poll = second.only_sent();
+    assert!(
+        poll["params"]["_meta"].get("progressToken").is_none(),
+        "a question about a task has no progress"
+    );
     assert_eq!((&poll["method"], &poll["params"]["taskId"]), (&json!("tasks/get"), &json!("t-1")));
     second.answer(&poll["id"], &wants(&json!({"a": form()})));
     assert!(second.events().iter().all(|event| matches!(event, Event::Task { .. })), "a was answered before");

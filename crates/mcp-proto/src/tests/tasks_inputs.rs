@@ -8,7 +8,7 @@ use super::Session;
 use super::modern::{on_channel, on_exchanges};
 use super::tasks::{accept, created, done, form, task, wants, with_tasks};
 use crate::era::ExchangeFailure;
-use crate::{Answer, CallError, CallOptions, Config, EndReason, Event, TaskError};
+use crate::{Answer, CallError, CallOptions, Config, EndReason, Event, TaskConfig, TaskError};
 
 /// protocol:TX-04, protocol:M-16
 #[test]
@@ -188,4 +188,51 @@ fn a_question_of_a_task_carries_the_route_of_its_call() {
     session.answer(&poll["id"], &wants(&json!({"a": form()})));
     let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
     assert_eq!(question.route.as_deref(), Some("turn"));
+}
+
+/// protocol:TX-04
+#[test]
+fn an_open_question_stays_open_while_the_server_asks_it_and_an_answer_it_no_longer_wants_is_not_sent() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"a": form(), "b": form()})));
+    let events = session.events();
+    let questions: Vec<_> = events
+        .into_iter()
+        .filter_map(|event| if let Event::ServerRequest(request) = event { Some(request) } else { None })
+        .collect();
+    session.give(&questions[0], accept());
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"b": form()})));
+    assert!(session.events().is_empty() && session.core.open_server_requests() == 1);
+    session.give(&questions[1], accept());
+    let update = session.only_sent();
+    let answer = json!({"action": "accept", "content": {"n": 1}});
+    assert_eq!(update["params"]["inputResponses"], json!({"b": answer}));
+}
+
+/// protocol:TX-04: a server that never confirms and always asks is answered three times.
+#[test]
+fn an_answer_is_sent_a_limited_number_of_times() {
+    let tasks = TaskConfig { max_failed_polls: 100, ..TaskConfig::default() };
+    let mut session = Session::modern(Config { tasks: Some(tasks), ..on_exchanges() });
+    let call = session.task_call();
+    let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"a": form()})));
+    let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
+    session.give(&question, accept());
+    let mut sendings = 0;
+    for _ in 0..10 {
+        for request in session.sent() {
+            if request["method"] == "tasks/update" {
+                sendings += 1;
+                assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+            } else {
+                session.answer(&request["id"], &wants(&json!({"a": form()})));
+            }
+        }
+        session.seconds(100);
+    }
+    assert_eq!(sendings, 3);
 }
