@@ -15,7 +15,7 @@ pub(crate) fn check(
     if method == methods::INITIALIZE {
         return Err(Misuse::Reserved { method: method.to_owned() });
     }
-    if !exists(method, version) {
+    if !methods::standing(method, version).is_for_client() {
         return Err(Misuse::NotInRevision { method: method.to_owned(), version });
     }
     match ServerFeature::required_by(method, version) {
@@ -46,25 +46,6 @@ pub(crate) fn check_notification(
             Err(Misuse::NotInRevision { method: method.to_owned(), version })
         }
         _ => Ok(()),
-    }
-}
-
-/// Whether the revision has this method as a request of clients. What only servers ask is not for the application to
-/// ask.
-fn exists(method: &str, version: ProtocolVersion) -> bool {
-    use ProtocolVersion as V;
-    match method {
-        methods::ROOTS_LIST | methods::SAMPLING_CREATE_MESSAGE | methods::ELICITATION_CREATE => false,
-        methods::PING
-        | methods::LOGGING_SET_LEVEL
-        | methods::RESOURCES_SUBSCRIBE
-        | methods::RESOURCES_UNSUBSCRIBE => version.is_legacy(),
-        methods::SERVER_DISCOVER | methods::SUBSCRIPTIONS_LISTEN | methods::TASKS_UPDATE => {
-            version.is_modern()
-        }
-        methods::TASKS_RESULT | methods::TASKS_LIST => version == V::V2025_11_25,
-        methods::TASKS_GET | methods::TASKS_CANCEL => version >= V::V2025_11_25,
-        _ => true,
     }
 }
 

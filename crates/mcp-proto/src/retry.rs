@@ -250,6 +250,16 @@ impl Connection {
 mod tests {
     use super::*;
 
+    /// The first outputs of SplitMix64 from the seed 0, as its reference implementation has them.
+    #[test]
+    fn waits_differ_by_the_numbers_of_splitmix64() {
+        let mut config = crate::Config::new(mcp_model::Implementation::new("tests", "1.0"));
+        config.retry.jitter_seed = 0;
+        let mut core = Connection::new(config);
+        let numbers = [core.random(), core.random(), core.random()];
+        assert_eq!(numbers, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
+    }
+
     /// protocol:H-38, seed:3.4: half of the wait is certain, the other half is chance, and it doubles up to its limit.
     #[test]
     fn waits_double_within_their_range() {

@@ -156,3 +156,33 @@ fn without_dropped(result: RawRef<'_>, kept: &[&RawValue]) -> Option<RawJson> {
     members.insert("tools".to_owned(), serde_json::value::to_raw_value(kept).ok()?);
     RawJson::from_serialize(&members).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPEATED: &str = r#"{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
+
+    /// auth:LIM-14: below, at and above the limits of names and of tools.
+    #[test]
+    fn a_bounded_number_of_tools_with_names_of_bounded_length_is_remembered() {
+        let headers = || ToolHeaders::from_schema(REPEATED).unwrap();
+        let has = |table: &ToolTable, tool: &str| !table.params(tool, r#"{"a":"x"}"#).unwrap().is_empty();
+        for (bytes, remembered) in
+            [(MAX_NAME_BYTES - 1, true), (MAX_NAME_BYTES, true), (MAX_NAME_BYTES + 1, false)]
+        {
+            let mut table = ToolTable::new(9);
+            let name = "n".repeat(bytes);
+            table.learn(&name, headers());
+            assert_eq!(has(&table, &name), remembered, "{bytes}");
+        }
+        let mut table = ToolTable::new(2);
+        ["a", "b", "c"].into_iter().for_each(|tool| table.learn(tool, headers()));
+        assert_eq!(["a", "b", "c"].map(|tool| has(&table, tool)), [true, true, false]);
+        // One that is known may change, and one that has no headers any more makes room.
+        table.learn("a", ToolHeaders::default());
+        table.learn("b", headers());
+        table.learn("c", headers());
+        assert_eq!(["a", "b", "c"].map(|tool| has(&table, tool)), [false, true, true]);
+    }
+}

@@ -126,3 +126,32 @@ impl Connection {
         self.task_tools.learn(page);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// auth:LIM-14: below, at and above the limits of names and of tools.
+    #[test]
+    fn a_bounded_number_of_tools_with_names_of_bounded_length_is_remembered() {
+        let learn = |table: &mut TaskTools, name: &str, support: &str| {
+            let page =
+                format!(r#"{{"tools":[{{"name":"{name}","execution":{{"taskSupport":"{support}"}}}}]}}"#);
+            table.learn(RawJson::from_text(page).unwrap().as_raw_ref());
+        };
+        for (bytes, remembered) in
+            [(MAX_NAME_BYTES - 1, true), (MAX_NAME_BYTES, true), (MAX_NAME_BYTES + 1, false)]
+        {
+            let mut table = TaskTools::new(9);
+            let name = "n".repeat(bytes);
+            learn(&mut table, &name, "required");
+            assert_eq!(table.support.contains_key(&name), remembered, "{bytes}");
+        }
+        let mut table = TaskTools::new(2);
+        for (name, support) in [("a", "required"), ("b", "required"), ("c", "required"), ("a", "optional")] {
+            learn(&mut table, name, support);
+        }
+        let support = ["a", "b", "c"].map(|name| table.support.get(name).cloned());
+        assert_eq!(support, [Some(TaskSupport::Optional), Some(TaskSupport::Required), None]);
+    }
+}

@@ -75,6 +75,9 @@ fn an_id_of_another_type_is_no_answer() {
     assert!(diagnostic.message.contains("is a string where"), "{diagnostic}");
     session.peer(&format!(r#"{{"jsonrpc":"2.0","id":"{id}","error":{{"code":1,"message":"x"}}}}"#));
     assert_eq!(session.diagnostics(), [DiagnosticKind::UnknownResponse]);
+    session.answer(&json!(777), &json!({}));
+    let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
+    assert!(diagnostic.message.contains("nothing that was asked"), "{diagnostic}");
     session.answer(&id, &json!({}));
     session.outcome(call).unwrap();
 }

@@ -357,6 +357,25 @@ fn refused_headers_lead_to_a_fresh_list_and_one_more_try() {
     session.assert_idle();
 }
 
+/// auth:LIM-09: a list without an end is not read to its end.
+#[test]
+fn a_fresh_list_of_tools_has_a_limited_number_of_pages() {
+    let mut session = Session::modern(on_exchanges());
+    let (_, first) = session.ask("tools/call", &json!({"name": "t", "arguments": {}}));
+    session.refuse_modern(&first, -32020, &json!(null));
+    let mut pages = 0;
+    let retry = loop {
+        let request = session.only_sent();
+        if request["method"] != "tools/list" {
+            break request;
+        }
+        pages += 1;
+        assert!(pages <= 16, "there is no end");
+        session.answer(&request["id"], &json!({"tools": [], "nextCursor": "more"}));
+    };
+    assert_eq!((pages, &retry["method"]), (16, &json!("tools/call")));
+}
+
 /// protocol:L-39, protocol:L-41, protocol:G-01: what the client repeats by itself takes of the time of the call.
 #[test]
 fn a_call_that_is_made_again_has_the_time_of_one() {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::modern::on_exchanges;
 use super::{ALL_CAPABILITIES, Session, config};
 use crate::{
-    CallError, CallId, CallOptions, Config, DiagnosticKind, ExchangeFailure, Failure, Mode, RetryConfig, Wire,
+    CallError, CallId, CallOptions, Config, DiagnosticKind, Event, ExchangeFailure, Failure, Mode,
+    RetryConfig, Wire,
 };
 
 const IDEMPOTENT: [&str; 7] = [
@@ -199,6 +200,34 @@ fn a_request_that_was_not_handed_over_is_tried_again_only_where_it_was_not_sent(
             let call = session.core.call(session.now, "tools/list", None, &CallOptions::default()).unwrap();
             assert_eq!(session.core.retry(session.now, call, failure), expected, "{failure:?}");
         }
+    }
+}
+
+/// protocol:J-13: an answer that comes after all, while the call waits to be made anew, is for nobody.
+#[test]
+fn a_late_answer_does_not_end_a_call_that_is_tried_again() {
+    let mut session = modern_with(RetryConfig::default());
+    let (call, request) = session.ask("tools/list", &json!({}));
+    assert!(session.fails(call, Failure::Lost));
+    session.answer(&request["id"], &json!({"tools": [], "resultType": "complete"}));
+    assert_eq!(session.diagnostics(), [DiagnosticKind::LateResponse]);
+    let again = session.tries_again(call, 125, 250);
+    session.answer(&again["id"], &json!({"tools": [], "resultType": "complete"}));
+    session.outcome(call).unwrap();
+}
+
+#[test]
+fn a_retry_is_told_with_its_reason() {
+    for (failure, said) in [
+        (Failure::Lost, "the connection broke; tried again in "),
+        (Failure::NotSent, "the server could not be reached; tried again in "),
+        (busy(1), "the answer was status 503; tried again in "),
+    ] {
+        let mut session = modern_with(RetryConfig::default());
+        let (call, _) = session.ask("tools/list", &json!({}));
+        assert!(session.core.retry(session.now, call, failure));
+        let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
+        assert!(diagnostic.message.starts_with(said), "{diagnostic}");
     }
 }
 

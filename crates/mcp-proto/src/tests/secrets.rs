@@ -22,6 +22,8 @@ fn debug_of_the_connection_and_its_messages_shows_no_content() {
     let params = raw(&json!({"name": "login", "arguments": {"password": SECRET}}));
     session.core.call(session.now, "tools/call", Some(&params), &options).unwrap();
     assert_hidden(&format!("{:?} {:#?} {options:?}", session.core, session.core));
+    let shown = r#"Connection { phase: "ready", calls: 1, server_requests: 0, transmits: 1, events: 0, "#;
+    assert!(format!("{:?}", session.core).starts_with(shown), "{:?}", session.core);
     let transmit = session.core.poll_transmit().unwrap();
     assert_hidden(&format!("{transmit:?} {:?}", session.core));
     let sizes = format!("bytes: {}, kind: Request", transmit.message.len());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::modern::{on_channel, on_exchanges};
 use super::{Session, config};
-use crate::{CallOptions, DiagnosticKind, Taking};
+use crate::{CacheConfig, CallOptions, Config, DiagnosticKind, Taking};
 
 impl Session {
     fn taking(&self, id: &Value) -> Option<Taking> {
@@ -74,6 +74,11 @@ fn what_the_connection_reads_itself_is_not_for_the_driver() {
 
     session.core.handle_closed();
     assert_eq!(session.taking(&list), None);
+    for (config, taken) in [(on_channel(), true), (on_exchanges(), false)] {
+        let mut session = Session::modern(Config { cache: CacheConfig::off(), ..config });
+        let id = session.ask("tools/list", &json!({})).1["id"].clone();
+        assert_eq!(session.taking(&id).is_some(), taken, "nothing is kept of it but headers");
+    }
     let mut session = Session::ready();
     assert_eq!(session.taking(&json!(77)), None, "never asked");
     let (_, id) = session.call_with("tools/list", &CallOptions::default());
