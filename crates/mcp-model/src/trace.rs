@@ -222,6 +222,11 @@ mod tests {
         ] {
             check(odd, false);
         }
+        // Below, at and above the length that is looked at.
+        let later = PARENT.replacen("00-", "01-", 1);
+        for (bytes, legal) in [(255, true), (256, true), (257, false)] {
+            check(&format!("{later}-{}", "x".repeat(bytes - later.len() - 1)), legal);
+        }
     }
 
     /// protocol:J-26
@@ -237,6 +242,17 @@ mod tests {
         state("a=b=c", false);
         state("a=\n", false);
         state("a=\u{e9}", false);
+        state("1a=b", true);
+        state("_a=b", false);
+        state("a\u{e9}=b", false);
+        state("=b", false);
+        state(&format!("{}=b", "a".repeat(256)), true);
+        state(&format!("{}=b", "a".repeat(257)), false);
+        state(&format!("a={}", "b".repeat(256)), true);
+        state(&format!("a={}", "b".repeat(257)), false);
+        let long = vec![format!("a={}", "b".repeat(254)); 31].join(",");
+        state(&format!("{long},{}", " ".repeat(8192 - long.len() - 1)), true);
+        state(&format!("{long},{}", " ".repeat(8193 - long.len() - 1)), false);
         state(&vec!["a=b"; 32].join(","), true);
         state(&vec!["a=b"; 33].join(","), false);
         let baggage =
@@ -250,6 +266,9 @@ mod tests {
         baggage("a=\"b\"", false);
         baggage("a b=c", false);
         baggage("a=b\r\n", false);
+        baggage("a=b;p x=y", false);
+        baggage("a=b;p=x y", false);
+        baggage("a=b;p x", false);
         baggage(&vec!["a=b"; 64].join(","), true);
         baggage(&vec!["a=b"; 65].join(","), false);
         baggage(&format!("a={}", "b".repeat(8190)), true);
@@ -261,7 +280,10 @@ mod tests {
         let trace = trace().with_baggage("user=canary").unwrap().with_tracestate("v=1").unwrap();
         let members: Vec<_> = trace.members().collect();
         assert_eq!(members, [("traceparent", PARENT), ("tracestate", "v=1"), ("baggage", "user=canary")]);
-        assert!(!format!("{trace:?}").contains("canary"));
+        let shown = format!(
+            "TraceContext {{ traceparent: {PARENT:?}, tracestate_bytes: Some(3), baggage_bytes: Some(11) }}"
+        );
+        assert_eq!(format!("{trace:?}"), shown);
         assert_eq!(
             TraceContext::new("x").unwrap_err().to_string(),
             "the traceparent does not have four parts"

@@ -1,11 +1,12 @@
 //! What the types answer when they are asked about what they hold.
 
 use mcp_model::{
-    CallToolResult, ClientCapabilities, ContentBlock, DiscoverResult, Implementation, InputRequiredResult,
-    List, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult,
-    ListToolsResult, MetaObject, Page, ProgressNotificationParams, ProgressToken, Prompt, PromptArgument,
-    ProtocolVersion, Resource, ResourceContents, ResourceLink, ResourceTemplate, SamplingCapability,
-    SamplingMessageContentBlock, Settings, TaskSupport, Tool, UnsupportedProtocolVersionData,
+    CallToolResult, ClientCapabilities, ContentBlock, DiscoverResult, GetTaskResult, Implementation,
+    InputRequiredResult, List, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListTasksResult, ListToolsResult, MetaObject, Page, ProgressNotificationParams, ProgressToken, Prompt,
+    PromptArgument, ProtocolVersion, Resource, ResourceContents, ResourceLink, ResourceTemplate,
+    SamplingCapability, SamplingContent, SamplingMessageContentBlock, Settings, SubscriptionFilter,
+    TaskSupport, Tool, UnsupportedProtocolVersionData, inspect_result_type,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -157,6 +158,50 @@ fn a_tool_that_says_nothing_of_tasks_takes_none() {
     ] {
         assert_eq!(tool(members.clone()).task_support(), expected, "{members}");
     }
+}
+
+/// What is left out is the worst that it may be.
+#[test]
+fn hints_that_a_tool_leaves_out_have_the_defaults_of_the_specification() {
+    for (annotations, read_only, destructive, idempotent, open_world) in [
+        (json!(null), false, true, false, true),
+        (json!({}), false, true, false, true),
+        (json!({ "readOnlyHint": true, "openWorldHint": false }), true, true, false, false),
+        (json!({ "destructiveHint": false, "idempotentHint": true }), false, false, true, true),
+    ] {
+        let hints = tool(json!({ "annotations": annotations })).hints();
+        let read = (hints.read_only, hints.destructive, hints.idempotent, hints.open_world);
+        assert_eq!(read, (read_only, destructive, idempotent, open_world), "{annotations}");
+    }
+}
+
+#[test]
+fn a_filter_is_empty_where_nothing_is_selected() {
+    for (filter, is_empty) in [
+        (json!({}), true),
+        (json!({ "toolsListChanged": false, "resourceSubscriptions": [], "taskIds": [] }), true),
+        (json!({ "toolsListChanged": true }), false),
+        (json!({ "promptsListChanged": true }), false),
+        (json!({ "resourcesListChanged": true }), false),
+        (json!({ "resourceSubscriptions": ["a:b"] }), false),
+        (json!({ "taskIds": ["t"] }), false),
+    ] {
+        let read: SubscriptionFilter = serde_json::from_value(filter.clone()).unwrap();
+        assert_eq!(read.is_empty(), is_empty, "{filter}");
+    }
+}
+
+#[test]
+fn a_refused_value_is_told_from_what_was_expected() {
+    fn said<T: DeserializeOwned + std::fmt::Debug>(json: Value) -> String {
+        serde_json::from_value::<T>(json).unwrap_err().to_string()
+    }
+    assert!(said::<List<u8>>(json!(5)).contains("expected a list"));
+    assert!(said::<ProtocolVersion>(json!(5)).contains("expected a known protocol version"));
+    assert_eq!(said::<ProtocolVersion>(json!("1999-01-01")), "unknown protocol version");
+    assert!(said::<SamplingContent>(json!(5)).contains("expected a content block or a list of them"));
+    assert!(said::<GetTaskResult>(json!({})).contains("no task: `taskId` or `status` is missing"));
+    assert!(inspect_result_type("5").unwrap_err().to_string().contains("expected a result object"));
 }
 
 #[test]

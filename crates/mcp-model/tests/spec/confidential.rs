@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use mcp_model::{
     CallToolRequestParams, ContentBlock, GetPromptRequestParams, GetTaskResult, InputRequest,
-    InputRequiredResult, ListToolsResult, ReadResourceRequestParams, ResourceContents,
-    UpdateTaskRequestParams,
+    InputRequiredResult, ListToolsResult, ReadResourceRequestParams, RelatedTaskMetadata, ResourceContents,
+    SubscriptionFilter, Task, UpdateTaskRequestParams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
@@ -43,6 +43,14 @@ fn debug_shows_sizes_in_place_of_content() {
     ] {
         assert!(!shown.contains(SECRET), "{shown}");
         assert!(shown.contains("bytes: "), "{shown}");
+    }
+    let task = r#"{"taskId":"hunter2","status":"working","createdAt":"c","lastUpdatedAt":"u","ttlMs":null}"#;
+    for (shown, said) in [
+        (debug::<Task>(task), "Task { task_id_bytes: 7, status: Working,"),
+        (debug::<RelatedTaskMetadata>(r#"{"taskId":"hunter2"}"#), "RelatedTaskMetadata { task_id_bytes: 7 }"),
+        (debug::<SubscriptionFilter>(r#"{"taskIds":["hunter2"]}"#), "task_ids: Some(1) }"),
+    ] {
+        assert!(shown.contains(said) && !shown.contains(SECRET), "{shown}");
     }
     let mut responses = BTreeMap::new();
     responses.insert("q".to_owned(), to_raw_value(SECRET).unwrap());

@@ -115,3 +115,19 @@ fn each_method_asks_for_its_feature_where_the_revision_has_one() {
         assert_eq!(S::required_by(method, version), feature, "{method} {version:?}");
     }
 }
+
+/// The tasks of 2026-07-28 are an extension, which no capability gates.
+#[test]
+fn methods_of_tasks_need_their_capability_in_the_revision_that_has_it() {
+    use mcp_model::methods;
+
+    for (method, feature) in [
+        (methods::TASKS_GET, S::Tasks),
+        (methods::TASKS_RESULT, S::Tasks),
+        (methods::TASKS_LIST, S::TasksList),
+        (methods::TASKS_CANCEL, S::TasksCancel),
+    ] {
+        assert_eq!(S::required_by(method, ProtocolVersion::V2025_11_25), Some(feature), "{method}");
+        assert_eq!(S::required_by(method, ProtocolVersion::V2026_07_28), None, "{method}");
+    }
+}

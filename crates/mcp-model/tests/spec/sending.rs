@@ -321,7 +321,7 @@ fn what_a_revision_defines_is_not_cut() {
         call.request_state = Some("s".into());
         let call = serde_json::to_value(call.for_version(version)).unwrap();
         check(call.clone(), &answers);
-        check(call, &[("/task", version == V::V2025_11_25)]);
+        check(call, &[("/task/ttl", version == V::V2025_11_25)]);
         let mut get = GetPromptRequestParams::new("p").with_argument("a", "v");
         get.input_responses = responses();
         get.request_state = Some("s".into());
