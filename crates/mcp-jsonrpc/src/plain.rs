@@ -195,6 +195,14 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_an_integer_of_any_length() {
+        for id in [0, 7, 10, 12_345, i64::MAX] {
+            check(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":1}}"#), Some((id, "1")));
+            check(&format!(r#"{{"result":1,"id":{id},"jsonrpc":"2.0"}}"#), Some((id, "1")));
+        }
+    }
+
+    #[test]
     fn debug_leaves_the_result_out() {
         let answer = plain_answer(r#"{"jsonrpc":"2.0","id":7,"result":"secret"}"#, &DecodeLimits::default());
         assert_eq!(format!("{:?}", answer.unwrap()), "PlainAnswer { id: Integer(7), result_bytes: 8 }");

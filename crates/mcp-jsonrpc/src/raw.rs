@@ -251,6 +251,12 @@ mod tests {
         assert_eq!(format!("{raw:?} {:?}", raw.as_raw_ref()), "RawJson(18 bytes) RawRef(18 bytes)");
     }
 
+    #[test]
+    fn raw_json_is_equal_where_the_text_is() {
+        assert_eq!(received("[1.0]"), RawJson::from_text(" [1.0] ".to_owned()).unwrap());
+        assert_ne!(received("[1.0]"), received("[1]"));
+    }
+
     // field:FR-109
     #[test]
     fn numbers_keep_every_digit() {

@@ -88,7 +88,8 @@ fn unicode_escape(bytes: &[u8]) -> Result<(char, usize), DecodeErrorKind> {
     }
     let second = bytes.get(4..).and_then(|rest| rest.strip_prefix(b"\\u")).and_then(hex4);
     match second {
-        Some(second @ 0xdc00..=0xdfff) if first < 0xdc00 => {
+        // Two low halves come to no character.
+        Some(second @ 0xdc00..=0xdfff) => {
             let c = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
             Ok((char::from_u32(c).ok_or(DecodeErrorKind::LoneSurrogate)?, 10))
         }
@@ -187,6 +188,9 @@ mod tests {
             (r#""\ufffe\uFFFF""#, Ok("\u{fffe}\u{ffff}")),
             (r#""a\ud83d""#, Err((LoneSurrogate, 2))),
             (r#""\ude00\ud83d""#, Err((LoneSurrogate, 1))),
+            (r#""\ude00\ude00""#, Err((LoneSurrogate, 1))),
+            (r#""\udc00\udc00""#, Err((LoneSurrogate, 1))),
+            (r#""\udbff\udfff""#, Ok("\u{10ffff}")),
             (r#""\ud83d\u0041""#, Err((LoneSurrogate, 1))),
             (r#""\ud83d\ud83d""#, Err((LoneSurrogate, 1))),
             (r#""\ud83dx""#, Err((LoneSurrogate, 1))),

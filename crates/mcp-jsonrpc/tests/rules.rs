@@ -68,6 +68,25 @@ fn a_message_tells_its_method_where_it_has_one() {
     }
 }
 
+#[test]
+fn debug_shows_the_method_and_the_length_of_params() {
+    for (text, shown) in [
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"login","params":{"token":"s3cret"}}"#,
+            r#"Request { id: Integer(1), method: "login", params: Some(RawRef(18 bytes)) }"#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"login","params":{"token":"s3cret"}}"#,
+            r#"Notification { method: "login", params: Some(RawRef(18 bytes)) }"#,
+        ),
+    ] {
+        let Ok(Incoming::Single(message)) = decode(text, &DecodeLimits::default()) else {
+            panic!("{text} was refused")
+        };
+        assert!(format!("{message:?}").contains(shown), "{message:?}");
+    }
+}
+
 // protocol:J-01, protocol:J-05, protocol:J-06, protocol:J-09, protocol:J-10
 #[test]
 fn the_four_kinds_are_told_apart() {

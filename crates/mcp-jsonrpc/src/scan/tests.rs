@@ -58,6 +58,7 @@ fn brackets_and_escapes_fall_on_every_place_of_a_block() {
         check(&format!(r#"["{}"]"#, "\\\\".repeat(shift)));
         check(&format!(r#"["{}\"]"]"#, "\\\\".repeat(shift)));
         check(&format!(r#"["{}"#, "\\".repeat(shift)));
+        check(&format!(r#"["{fill}\n{}","]"]"#, "y".repeat(100)));
         check(&format!("[{}]{}", "[".repeat(shift), "]".repeat(shift)));
         check(&format!("{}{}", "[{".repeat(shift + 1), "}]".repeat(shift + 1)));
         check(&format!("[[{fill}}}]"));

@@ -232,11 +232,13 @@ fn a_server_that_ends_on_the_probe_is_worth_a_restart() {
 fn nothing_is_written_to_a_server_that_may_be_modern() {
     let (mut session, _, probe) = Session::probing(auto());
     session.peer("Server ready");
+    let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
+    assert!(diagnostic.message.ends_with(": Server ready"), "{diagnostic}");
     session.peer_json(&json!({"jsonrpc": "2.0", "id": 0, "method": "ping"}));
     session.peer_json(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
     session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
     assert!(session.sent().is_empty());
-    assert_eq!(session.events().len(), 4);
+    assert_eq!(session.events().len(), 3);
     session.answer(&probe["id"], &discovered(&[MODERN]));
     session.events();
     session.peer_json(&json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}));
@@ -328,6 +330,8 @@ fn a_pinned_revision_is_spoken_or_nothing_is() {
     session.answer(&again["id"], &discovered(&[MODERN]));
     assert!(session.core.is_ready() && !session.core.is_open(call));
     assert_eq!(session.core.handshake_deadline(), None);
+    let configured = Verdict::new(ProtocolVersion::V2026_07_28, VerdictReason::Configured);
+    assert_eq!(session.verdict(), configured);
 
     let mut session = Session::new(pinned(ProtocolVersion::V2025_06_18));
     let call = session.initialize();
@@ -481,4 +485,18 @@ fn a_handshake_over_two_connections_has_the_time_of_one() {
         let failure = session.failure(call);
         assert!(matches!(failure, CallError::Timeout { after, .. } if after == Duration::from_secs(60)));
     }
+}
+
+/// protocol:J-27: a server that gives its results a type knows the modern protocol; only one that does not is asked again in
+/// the legacy way.
+#[test]
+fn over_exchanges_a_result_with_a_type_shows_no_legacy_server() {
+    let (mut session, call, probe) = Session::probing(auto_over_exchanges());
+    session.answer(&probe["id"], &json!({"resultType": "input_required"}));
+    assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+    assert!(session.sent().is_empty());
+    let (mut session, call, probe) = Session::probing(auto_over_exchanges());
+    session.answer(&probe["id"], &json!({"tools": []}));
+    assert_eq!(session.only_sent()["method"], "initialize");
+    assert!(session.core.is_open(call));
 }

@@ -147,6 +147,10 @@ fn a_task_has_a_limited_number_of_questions() {
 
     let call = session.task_call();
     let poll = session.poll_after(2000);
+    session.answer(&poll["id"], &wants(&json!({"k".repeat(1024): form()})));
+    assert!(session.core.is_open(call));
+    session.events();
+    let poll = session.poll_after(2000);
     session.answer(&poll["id"], &wants(&json!({"k".repeat(1025): form()})));
     assert!(matches!(session.events().pop(), Some(Event::CallEnded { call: ended, .. }) if ended == call));
 }
