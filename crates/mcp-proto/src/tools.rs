@@ -168,15 +168,13 @@ mod tests {
     fn a_bounded_number_of_tools_with_names_of_bounded_length_is_remembered() {
         let headers = || ToolHeaders::from_schema(REPEATED).unwrap();
         let has = |table: &ToolTable, tool: &str| !table.params(tool, r#"{"a":"x"}"#).unwrap().is_empty();
-        for (bytes, remembered) in
-            [(MAX_NAME_BYTES - 1, true), (MAX_NAME_BYTES, true), (MAX_NAME_BYTES + 1, false)]
-        {
-            let mut table = ToolTable::new(9);
+        for (bytes, remembered) in [(7, true), (8, true), (9, false)] {
+            let mut table = ToolTable::new(&Limits { max_name_bytes: 8, ..Limits::default() });
             let name = "n".repeat(bytes);
             table.learn(&name, headers());
             assert_eq!(has(&table, &name), remembered, "{bytes}");
         }
-        let mut table = ToolTable::new(2);
+        let mut table = ToolTable::new(&Limits { max_tools_with_headers: 2, ..Limits::default() });
         ["a", "b", "c"].into_iter().for_each(|tool| table.learn(tool, headers()));
         assert_eq!(["a", "b", "c"].map(|tool| has(&table, tool)), [true, true, false]);
         // One that is known may change, and one that has no headers any more makes room.
