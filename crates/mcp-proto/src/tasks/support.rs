@@ -139,15 +139,13 @@ mod tests {
                 format!(r#"{{"tools":[{{"name":"{name}","execution":{{"taskSupport":"{support}"}}}}]}}"#);
             table.learn(RawJson::from_text(page).unwrap().as_raw_ref());
         };
-        for (bytes, remembered) in
-            [(MAX_NAME_BYTES - 1, true), (MAX_NAME_BYTES, true), (MAX_NAME_BYTES + 1, false)]
-        {
-            let mut table = TaskTools::new(9);
+        for (bytes, remembered) in [(7, true), (8, true), (9, false)] {
+            let mut table = TaskTools::new(&Limits { max_name_bytes: 8, ..Limits::default() });
             let name = "n".repeat(bytes);
             learn(&mut table, &name, "required");
             assert_eq!(table.support.contains_key(&name), remembered, "{bytes}");
         }
-        let mut table = TaskTools::new(2);
+        let mut table = TaskTools::new(&Limits { max_tools_with_headers: 2, ..Limits::default() });
         for (name, support) in [("a", "required"), ("b", "required"), ("c", "required"), ("a", "optional")] {
             learn(&mut table, name, support);
         }
