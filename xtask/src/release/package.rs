@@ -53,6 +53,7 @@ fn package_all(plan: &Plan, target: &Path) -> Result<(), Failure> {
     let copy = scratch.path().join("workspace");
     stage(plan, &copy).map_err(Failure::Failed)?;
     forget_unpacked(plan);
+    forget_built(plan, target);
     let run = |offline: &str| {
         let mut command = Command::new("cargo");
         command.current_dir(&copy).args(["package", "--quiet", "--target-dir"]).arg(target);
@@ -89,6 +90,19 @@ fn forget_unpacked(plan: &Plan) {
             let unpacked = registry.path().join(format!("{}-{}", package.published_as, package.version));
             // What is not there need not go; what cannot go will show itself when the package is built.
             let _ = fs::remove_dir_all(unpacked);
+        }
+    }
+}
+
+/// Nor does cargo build again what comes from a registry and is of the same version.
+fn forget_built(plan: &Plan, target: &Path) {
+    let built = fs::read_dir(target.join("debug/.fingerprint")).into_iter().flatten().flatten();
+    for entry in built {
+        let name = entry.file_name();
+        let is_ours = |package: &Package| name.to_string_lossy().starts_with(&package.published_as);
+        if plan.packages.iter().any(is_ours) {
+            // As above.
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
