@@ -294,10 +294,10 @@ impl World {
     fn send_held(&mut self) {
         self.holding = false;
         for transmit in std::mem::take(&mut self.held) {
-            let (TransmitKind::Request { id, .. }, Some(call)) = (&transmit.kind, transmit.owner) else {
+            let TransmitKind::Request { id, .. } = &transmit.kind else {
                 continue;
             };
-            if self.core.handle_dispatched(call)
+            if self.core.handle_dispatched(id)
                 && let Some((_, dispatched)) = self.wire.get_mut(id)
             {
                 *dispatched = true;

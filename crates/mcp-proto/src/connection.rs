@@ -193,25 +193,27 @@ impl Connection {
         }
     }
 
-    /// The driver hands the request of this call to the transport now: from here on its outcome can be unknown.
+    /// The driver hands this request to the transport now: from here on the outcome of its call can be unknown.
     ///
-    /// Returns whether the call is still open. A request whose call has ended must not be sent any more: nobody would
-    /// wait for its answer, and the server would never be told that it was given up.
-    pub fn handle_dispatched(&mut self, call: CallId) -> bool {
-        let call = self.sent_for(call);
-        let Some(state) = self.calls.get_mut(&call) else { return false };
-        state.dispatched = true;
-        true
+    /// Returns whether its answer is still [waited for](Self::is_awaited). A request whose call has ended, or goes on with
+    /// another one, must not be sent any more: nobody would wait for its answer, and the server would never be told that it
+    /// was given up.
+    pub fn handle_dispatched(&mut self, request: &RequestId) -> bool {
+        self.note_dispatched(request, true)
     }
 
-    /// The transport had no room for the request of this call, and none of it has left: taken back what
+    /// The transport had no room for this request, and none of it has left: taken back what
     /// [`handle_dispatched`](Self::handle_dispatched) said. The request is offered to the transport again, after saying so
     /// again.
-    pub fn handle_held_back(&mut self, call: CallId) {
-        let call = self.sent_for(call);
-        if let Some(state) = self.calls.get_mut(&call) {
-            state.dispatched = false;
-        }
+    pub fn handle_held_back(&mut self, request: &RequestId) {
+        self.note_dispatched(request, false);
+    }
+
+    fn note_dispatched(&mut self, request: &RequestId, dispatched: bool) -> bool {
+        // By the request and not by its call: one that still lies with the driver may be answered by a server that guesses its
+        // id, and then the call goes on with another.
+        let state = self.wire.get(request).copied().and_then(|call| self.calls.get_mut(&call));
+        state.map(|state| state.dispatched = dispatched).is_some()
     }
 
     /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).

@@ -4,8 +4,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_jsonrpc::PlainAnswer;
+use mcp_jsonrpc::{PlainAnswer, RequestId};
 use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Limits, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
@@ -54,7 +53,8 @@ impl HttpLink {
             return Ok(());
         }
         let mut given_up = false;
-        let mut watch = |departure| departs(call, departure, &mut given_up);
+        let request = request_of(&transmit);
+        let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
         let posted = tokio::select! {
             biased;
             posted = self.connection.post_watched(post(transmit), &mut watch) => posted,
@@ -261,16 +261,25 @@ async fn read_session_stream(
     }
 }
 
+/// The id of the request that is sent, if it is one.
+fn request_of(transmit: &Transmit) -> Option<RequestId> {
+    match &transmit.kind {
+        TransmitKind::Request { id, .. } => Some(id.clone()),
+        _ => None,
+    }
+}
+
 /// A call's message is somewhere on its way. Until there is a connection nothing has left, and a call that ends before that
 /// has done nothing. Whether it may go; where not, `given_up` is noted.
-fn departs(call: &OpenCall, departure: Departure, given_up: &mut bool) -> bool {
+fn departs(call: &OpenCall, request: Option<&RequestId>, departure: Departure, given_up: &mut bool) -> bool {
+    let Some(request) = request else { return true };
     match departure {
         Departure::Leaves => {
-            *given_up = !call.dispatched();
+            *given_up = !call.dispatched(request);
             !*given_up
         }
         _ => {
-            call.held_back();
+            call.held_back(request);
             true
         }
     }
@@ -279,15 +288,16 @@ fn departs(call: &OpenCall, departure: Departure, given_up: &mut bool) -> bool {
 /// What came of a call's message on the HTTP+SSE transport.
 pub(super) enum Posted {
     Done(Result<(), mcp_transport::Error>),
-    /// The call has ended before it left.
+    /// Nobody waited for its answer any more before it left.
     GivenUp,
 }
 
 /// Posts the request of a call on the HTTP+SSE transport, while the call is open.
-pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, message: Bytes) -> Posted {
+pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, transmit: Transmit) -> Posted {
     let mut given_up = false;
-    let mut watch = |departure| departs(call, departure, &mut given_up);
-    match sender.send_watched(message, &mut watch).await {
+    let request = request_of(&transmit);
+    let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
+    match sender.send_watched(transmit.message, &mut watch).await {
         Err(_) if given_up => Posted::GivenUp,
         posted => Posted::Done(posted),
     }

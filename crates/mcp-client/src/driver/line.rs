@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use mcp_jsonrpc::RequestId;
-use mcp_proto::{CallId, Limits, Transmit, TransmitKind};
+use mcp_proto::{Limits, Transmit, TransmitKind};
 use mcp_transport::stdio::{CloseReport, HeldLine, LineSender, Place};
 
 use super::state::{Outbox, State};
@@ -36,7 +36,6 @@ pub(super) struct Waits {
 #[derive(Debug)]
 struct Waiting {
     place: Place,
-    call: CallId,
     id: RequestId,
 }
 
@@ -90,7 +89,7 @@ impl State {
             if !held.is_queued(first.place) {
                 return;
             }
-            self.core.handle_dispatched(first.call);
+            self.core.handle_dispatched(&first.id);
             self.line.requests.pop_front();
         }
     }
@@ -131,9 +130,9 @@ impl State {
                     slot.place = Some(place);
                 }
                 if held.is_queued(place) {
-                    self.core.handle_dispatched(call);
+                    self.core.handle_dispatched(&id);
                 } else {
-                    self.line.requests.push_back(Waiting { place, call, id });
+                    self.line.requests.push_back(Waiting { place, id });
                 }
             }
             (TransmitKind::Notification, _) => self.line.notices.push_back(place),

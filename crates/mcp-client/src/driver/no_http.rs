@@ -87,8 +87,7 @@ pub(super) enum Posted {
     GivenUp,
 }
 
-#[expect(clippy::unused_async, reason = "the same call as with HTTP")]
-pub(super) async fn post_call(sender: &SseSender, _: &OpenCall, _: Bytes) -> Posted {
+pub(super) async fn post_call(sender: &SseSender, _: &OpenCall, _: Transmit) -> Posted {
     match sender.0 {}
 }
 

@@ -1,6 +1,5 @@
 //! Driving the HTTP+SSE transport of 2024-11-05: callers post their requests, one task posts what no caller waits for, one reads.
 
-use bytes::Bytes;
 use mcp_proto::{Limits, Transmit, TransmitKind};
 use tokio::task::AbortHandle;
 
@@ -30,7 +29,7 @@ impl SseLink {
     pub(super) async fn send(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
         tokio::select! {
             biased;
-            sent = self.post(call, transmit.message) => match sent {
+            sent = self.post(call, transmit) => match sent {
                 Ok(()) => Ok(()),
                 Err(error) => call.failed(error),
             },
@@ -39,9 +38,9 @@ impl SseLink {
         }
     }
 
-    async fn post(&self, call: &OpenCall, message: Bytes) -> Result<(), mcp_transport::Error> {
+    async fn post(&self, call: &OpenCall, transmit: Transmit) -> Result<(), mcp_transport::Error> {
         // On the heap: a POST is many times as large as all the rest.
-        match Box::pin(post_call(&self.sender, call, message)).await {
+        match Box::pin(post_call(&self.sender, call, transmit)).await {
             Posted::Done(posted) => posted,
             Posted::GivenUp => Ok(()),
         }

@@ -33,12 +33,12 @@ fn an_answer_ends_the_call_with_its_raw_result() {
     };
     assert!(!establishes_session && resumable);
     assert_eq!(transmit.owner, Some(call));
-    assert!(session.core.handle_dispatched(call));
+    assert!(session.core.handle_dispatched(&id));
     // field:FR-109: nothing in it is read, so nothing is lost.
     let result = r#"{"n":12345678901234567890123,"x" : [ 1e400 ]}"#;
     session.peer(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
     assert_eq!(session.outcome(call).unwrap().as_str(), result);
-    assert!(!session.core.is_open(call) && !session.core.handle_dispatched(call));
+    assert!(!session.core.is_open(call) && !session.core.handle_dispatched(&id));
     session.assert_idle();
 }
 
@@ -253,9 +253,9 @@ fn a_call_whose_params_are_refused_leaves_nothing_behind() {
 #[test]
 fn a_request_that_was_held_back_has_not_left() {
     let mut session = Session::ready();
-    let (call, _) = session.call();
+    let (call, id) = session.call();
     assert!(session.core.awaits_answer(call));
-    session.core.handle_held_back(call);
+    session.core.handle_held_back(&serde_json::from_value(id).unwrap());
     assert!(!session.core.awaits_answer(call));
     session.core.handle_closed();
     assert!(matches!(session.failure(call), CallError::Closed { dispatched: false }));
@@ -269,9 +269,16 @@ fn a_connection_tells_what_it_serves_and_counts_its_calls() {
         session.core.session_head().protocol_version.map(|version| version.as_str()),
         Some("2025-11-25")
     );
-    let (first, second) = (session.call().0, session.call().0);
+    let ((first, id), (second, _)) = (session.call(), session.call());
     assert_eq!(second.number(), first.number() + 1);
     assert!(!session.core.is_task(first));
+    let wire_id = serde_json::from_value(id.clone()).unwrap();
+    assert!(session.core.is_awaited(&wire_id));
+    session.answer(&id, &json!({}));
+    assert!(!session.core.is_awaited(&wire_id));
+    assert_eq!(session.core.limits().max_calls, Limits::default().max_calls);
+    let narrow = Config { limits: Limits { max_calls: 3, ..Limits::default() }, ..config() };
+    assert_eq!(crate::Connection::new(narrow).limits().max_calls, 3);
     let extensions = [("com.example/x".to_owned(), mcp_model::Settings::empty())].into();
     let core =
         crate::Connection::new(Config { extensions, tasks: Some(crate::TaskConfig::default()), ..config() });

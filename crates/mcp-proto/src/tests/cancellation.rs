@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Session;
-use crate::{CallError, CallOptions, DiagnosticKind};
+use crate::{CallError, CallOptions, DiagnosticKind, TransmitKind};
 
 /// protocol:C-01, seed:B23
 #[test]
@@ -20,8 +20,8 @@ fn cancelling_before_dispatch_sends_nothing() {
     let call = session.core.call(session.now, "tools/list", None, &options).unwrap();
     let request = session.core.poll_transmit().unwrap();
     session.core.cancel(call, None);
-    assert!(!session.core.handle_dispatched(call), "the driver learns that it must not send it");
-    drop(request);
+    let TransmitKind::Request { id, .. } = request.kind else { panic!("{request:?}") };
+    assert!(!session.core.handle_dispatched(&id), "the driver learns that it must not send it");
     assert!(session.sent().is_empty());
     assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: false }));
     session.assert_idle();

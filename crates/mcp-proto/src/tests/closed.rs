@@ -49,7 +49,7 @@ fn every_later_command_is_refused() {
     );
     session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#);
     let request = session.question().id;
-    let (call, _) = session.call_with("ping", &CallOptions::default());
+    let (call, id) = session.call_with("ping", &CallOptions::default());
     session.core.handle_closed();
     session.events();
     assert_eq!(session.core.start(session.now), Err(Misuse::Closed));
@@ -61,7 +61,7 @@ fn every_later_command_is_refused() {
     session.core.cancel(call, None);
     session.core.forget(call);
     session.core.handle_initialized_delivered(session.now);
-    assert!(!session.core.handle_dispatched(call));
+    assert!(!session.core.handle_dispatched(&serde_json::from_value(id).unwrap()));
     session.seconds(100_000);
     assert!(session.sent().is_empty() && session.events().is_empty());
     assert!(session.core.is_closed() && !session.core.is_ready());

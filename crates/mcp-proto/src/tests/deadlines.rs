@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use mcp_elicitation::ElicitResult;
+use mcp_jsonrpc::{DecodeLimits, decode};
 use serde_json::json;
 
 use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
 use crate::{
-    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest, Wire,
+    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest,
+    TransmitKind, Wire,
 };
 
 fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
@@ -57,8 +59,8 @@ fn a_call_that_never_left_times_out_without_a_notice() {
     session.seconds(60);
     assert!(session.sent().is_empty());
     assert!(matches!(session.failure(call), CallError::Timeout { dispatched: false, .. }));
-    assert!(!session.core.handle_dispatched(call));
-    drop(request);
+    let TransmitKind::Request { id, .. } = request.kind else { panic!("{request:?}") };
+    assert!(!session.core.handle_dispatched(&id));
     session.assert_idle();
 }
 
@@ -303,6 +305,23 @@ fn the_time_of_a_call_goes_on_when_its_request_is_made_again() {
         session.events.retain(|event| matches!(event, Event::CallEnded { .. }));
         assert!(matches!(session.failure(call), CallError::Timeout { .. }));
     }
+}
+
+/// field:FR-149: nobody can be asked because of a request that has not left.
+#[test]
+fn the_time_of_a_call_that_has_not_left_runs_on_while_people_answer() {
+    let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
+    let options = CallOptions::with_timeout(Duration::from_secs(10));
+    let call = session.core.call(session.now, "tools/call", None, &options).unwrap();
+    let ends = session.core.call_deadline(call);
+    // The driver reads before it writes.
+    let params = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+    let question = json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params});
+    let question = question.to_string();
+    let question = decode(&question, &DecodeLimits::default()).unwrap();
+    session.core.handle_incoming(session.now, Origin::Channel, question);
+    assert_eq!(session.core.call_deadline(call), ends);
+    assert_eq!(ends, Some(session.now + Duration::from_secs(10)));
 }
 
 /// field:FR-149: progress while people think gives a call that wants it its whole time, once it goes on.

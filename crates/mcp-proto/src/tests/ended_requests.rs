@@ -196,3 +196,20 @@ fn a_request_is_asked_again_when_its_end_is_long_ago() {
     check(10 * SECOND, 10 * SECOND + tick, true);
     check(Duration::MAX, 1_000_000 * SECOND, false);
 }
+
+/// protocol:H-14: another session counts its ids anew.
+#[test]
+fn a_request_of_a_new_session_is_no_copy_of_one_of_the_lost_session() {
+    let mut session = session();
+    session.peer(&form(&json!(3), "Name?"));
+    answered(&mut session);
+    let (lost, _) = session.call();
+    assert!(session.core.handle_session_lost(session.now, lost));
+    session.drain();
+    session.accept("2025-11-25", ALL_CAPABILITIES);
+    session.core.handle_initialized_delivered(session.now);
+    session.sent();
+    session.events();
+    session.peer(&form(&json!(3), "Name?"));
+    answered(&mut session);
+}

@@ -500,3 +500,16 @@ fn over_exchanges_a_result_with_a_type_shows_no_legacy_server() {
     assert_eq!(session.only_sent()["method"], "initialize");
     assert!(session.core.is_open(call));
 }
+
+/// What `initialize` was refused with is what the caller hears, unless the probe was told of revisions that nobody could read.
+#[test]
+fn the_refusal_that_says_more_is_the_outcome() {
+    for (code, heard) in [(-32601, -32099), (-32022, -32022)] {
+        let (mut session, call, probe) = Session::probing(auto());
+        session.refuse(&probe, &refusal(code, &Value::Null));
+        let initialize = session.fallback("2025-11-25");
+        session.refuse(&initialize, &refusal(-32099, &Value::Null));
+        let error = session.failure(call);
+        assert!(matches!(&error, CallError::Rpc(error) if error.code.get() == heard), "{code}: {error:?}");
+    }
+}

@@ -185,3 +185,14 @@ fn a_legacy_subscription_needs_nothing_for_lists_and_is_refused_for_resources_wh
         matches!(&events[0], Event::CallEnded { call: ended, outcome: Err(CallError::Rpc(_)) } if *ended == call)
     );
 }
+
+/// An earlier revision has no such notification, and what it has not is passed on as it came.
+#[test]
+fn a_legacy_server_acknowledges_nothing() {
+    let mut session = Session::ready();
+    session.peer(
+        r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}"#,
+    );
+    let event = session.only_event();
+    assert!(matches!(&event, Event::OtherNotification { .. }), "{event:?}");
+}

@@ -134,8 +134,8 @@ impl Session {
     /// Takes everything out of the core, as a driver does that sends at once.
     fn drain(&mut self) {
         while let Some(transmit) = self.core.poll_transmit() {
-            if let (TransmitKind::Request { .. }, Some(call)) = (&transmit.kind, transmit.owner) {
-                assert!(self.core.handle_dispatched(call), "a request of a call that has ended was queued");
+            if let TransmitKind::Request { id, .. } = &transmit.kind {
+                assert!(self.core.handle_dispatched(id), "a request that nobody waits for was queued");
             }
             self.sent.push(transmit);
         }

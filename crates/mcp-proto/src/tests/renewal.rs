@@ -84,6 +84,16 @@ fn one_handshake_serves_all_who_met_the_loss_and_each_is_sent_again_once() {
     assert!(session.core.is_open(two) && session.core.is_ready());
 }
 
+/// What is asked in the name of one call says nothing of the others that wait for the new session.
+#[test]
+fn during_the_handshake_only_the_call_that_carries_it_awaits_an_answer() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one) && lose(&mut session, two));
+    let three = call(&mut session, "three");
+    let awaits = [one, two, three].map(|call| session.core.awaits_answer(call));
+    assert_eq!(awaits, [true, false, false]);
+}
+
 /// A refusal by the old session that arrives after the new one is open costs no further handshake.
 #[test]
 fn a_late_refusal_only_sends_the_call_again() {

@@ -139,6 +139,17 @@ fn tool_messages_that_break_the_rules_are_refused() {
     check(json!([answers(&["1"])]), false);
 }
 
+/// protocol:SM-01: what uses tools and cannot be read cannot be checked; what uses none is for the application to read.
+#[test]
+fn an_unreadable_request_reaches_the_application_only_without_tools() {
+    let mut unreadable = with_tools();
+    unreadable["messages"] = json!([{"role": "user", "content": text("hello"), "_meta": 7}, {"role": 7}]);
+    assert_eq!(legacy("2025-11-25", true).samples(&unreadable).unwrap_err()["code"], -32602);
+    assert!(Session::modern(with(true, on_channel())).samples_in_a_call(&unreadable).is_err());
+    unreadable.as_object_mut().unwrap().retain(|name, _| name != "tools" && name != "toolChoice");
+    assert!(legacy("2025-11-25", true).samples(&unreadable).is_ok());
+}
+
 /// protocol:SM-03
 #[test]
 fn max_tokens_is_a_whole_number() {

@@ -251,6 +251,23 @@ fn an_unknown_task_and_one_past_its_time_are_told_apart() {
     session.assert_idle();
 }
 
+/// A task past its time ends the wait once the server was asked after that time, and not because of an answer that got lost.
+#[test]
+fn a_lost_answer_is_no_reason_to_take_a_task_for_expired() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let mut short = created();
+    short["ttlMs"] = json!(3000);
+    let call = session.task_call_with(&short, &CallOptions::default());
+    let poll = session.poll_after(2000);
+    session.seconds(2);
+    session.refuse_modern(&poll, -32603, &json!(null));
+    let poll = session.poll_after(4000);
+    session.answer(&poll["id"], &done());
+    let ended = session.events().pop();
+    assert!(matches!(ended, Some(Event::CallEnded { call: of, outcome: Ok(_) }) if of == call), "{ended:?}");
+    session.assert_idle();
+}
+
 #[test]
 fn other_refusals_end_the_wait_and_an_internal_error_is_outlasted_a_few_times() {
     let mut session = Session::modern(with_tasks(on_channel()));
@@ -298,6 +315,8 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     }
     session.poll_after(2000);
     assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Status(403)));
+    // Nobody answers that question any more, so the failure of its exchange is no rest of anything.
+    assert!(session.core.is_open(call), "the driver ends it");
 }
 
 /// A call that is not yet a task gets no second chance.

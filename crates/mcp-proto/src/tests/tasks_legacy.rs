@@ -7,8 +7,10 @@ use mcp_model::TaskStatus;
 use serde_json::{Value, json};
 
 use super::tasks::with_tasks;
-use super::{Session, config_with_elicitation};
-use crate::{Answer, CallError, CallId, CallOptions, Config, Event, StoredTask, TaskError, TaskOptions};
+use super::{Session, config_with_elicitation, raw};
+use crate::{
+    Answer, CallError, CallId, CallOptions, Config, Event, StoredTask, TaskError, TaskOptions, TransmitKind,
+};
 
 const CAPABILITIES: &str = r#"{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
 
@@ -249,6 +251,47 @@ fn a_task_that_needs_input_gets_its_result_asked_for_and_its_questions_answered_
     session.assert_idle();
 }
 
+/// A call is a task once the server says so, whether or not it was asked to make one of it.
+#[test]
+fn a_call_is_a_task_when_the_server_has_made_one_of_it() {
+    let mut session = listed();
+    let (call, request) = session.ask("tools/call", &json!({"name": "must"}));
+    assert!(!session.core.is_task(call));
+    session.answer(&request["id"], &created());
+    assert!(session.core.is_task(call));
+}
+
+/// A server that guesses ids answers before it is asked. The request must not leave any more, and what it would have said
+/// is not said of the one that the call goes on with.
+#[test]
+fn a_request_that_was_answered_before_it_left_is_not_sent() {
+    let mut session = listed();
+    let params = raw(&json!({"name": "must"}));
+    let call = session.core.call(session.now, "tools/call", Some(&params), &wanted()).unwrap();
+    let held = session.core.poll_transmit().unwrap();
+    let TransmitKind::Request { id, .. } = held.kind else { panic!("{held:?}") };
+    session.answer(&serde_json::to_value(&id).unwrap(), &created());
+    session.update(call);
+    assert!(!session.core.handle_dispatched(&id));
+    session.core.handle_held_back(&id);
+    session.core.cancel(call, None);
+    assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
+    assert!(session.sent().is_empty(), "nothing has left that could be cancelled");
+    session.assert_idle();
+}
+
+/// seed:E33: what is asked on the shared channel belongs to a request on the wire, and a call that waits for its task has none.
+#[test]
+fn a_call_that_waits_for_its_task_does_not_hide_the_route_of_another() {
+    let mut session = listed();
+    let route = |key: &str| CallOptions { route: Some(key.into()), ..CallOptions::default() };
+    session.legacy_task(&route("task"));
+    session.ask_with("tools/list", &json!({}), &route("list"));
+    let params = json!({"message": "m", "requestedSchema": {"type": "object", "properties": {}}});
+    session.peer_json(&json!({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params}));
+    assert_eq!(session.question().route.as_deref(), Some("list"));
+}
+
 /// protocol:P-05: the token of the call lives as long as the task.
 #[test]
 fn progress_goes_on_while_the_task_does() {
@@ -267,6 +310,9 @@ fn progress_goes_on_while_the_task_does() {
     assert!(matches!(session.only_event(), Event::Progress { call: of, .. } if of == call));
     session.peer_json(&notice(2));
     assert_eq!(session.diagnostics().len(), 1, "no progress");
+    let foreign = json!({"progressToken": "another", "progress": 3});
+    session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": foreign}));
+    assert_eq!(session.diagnostics().len(), 1, "not its token");
     session.core.cancel(call, None);
     session.events();
     session.peer_json(&notice(3));

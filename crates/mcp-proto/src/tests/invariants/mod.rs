@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitResult;
-use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode, plain_answer};
+use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RequestId, decode, plain_answer};
 use mcp_model::{CallToolResult, ProtocolVersion, ResultType, Root, inspect_result_type};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,7 +35,8 @@ struct Model {
     /// Ids of requests that were put on the wire, in order, with their calls.
     wire: Vec<(Value, CallId)>,
     ledger: Ledger,
-    dispatched: HashSet<CallId>,
+    /// Requests that the transport took.
+    dispatched: HashSet<RequestId>,
     initialize: Option<CallId>,
     notices: HashMap<String, usize>,
     /// Requests that the driver took from the core and did not hand to the transport yet.
@@ -411,7 +412,8 @@ impl Model {
                 let id = &message["params"]["requestId"];
                 let (_, call) =
                     self.wire.iter().find(|(used, _)| used == id).expect("of a request that was sent");
-                assert!(self.dispatched.contains(call), "a notice about a request that never left");
+                let id_sent: RequestId = serde_json::from_value(id.clone()).unwrap();
+                assert!(self.dispatched.contains(&id_sent), "a notice about a request that never left");
                 assert_ne!(Some(*call), self.initialize, "initialize is never cancelled");
                 let notices = self.notices.entry(id.to_string()).or_default();
                 *notices += 1;
@@ -424,11 +426,11 @@ impl Model {
     fn send_held(&mut self) {
         self.holding = false;
         for transmit in std::mem::take(&mut self.held) {
-            let call = transmit.owner.unwrap();
-            let open = self.core.is_open(call);
-            assert_eq!(self.core.handle_dispatched(call), open);
-            if open {
-                self.dispatched.insert(call);
+            let TransmitKind::Request { id, .. } = &transmit.kind else { panic!("{transmit:?} was held") };
+            let awaited = self.core.is_awaited(id);
+            assert_eq!(self.core.handle_dispatched(id), awaited);
+            if awaited {
+                self.dispatched.insert(id.clone());
             }
         }
     }
