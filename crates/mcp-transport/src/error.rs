@@ -56,7 +56,8 @@ pub enum ErrorKind {
     /// The HTTP proxy on the way to the server could not be reached, refused, or broke the protocol; the server has seen nothing of
     /// the request. [`Error::status`] has the proxy's answer, where there was one.
     Proxy,
-    /// The server no longer knows the session (HTTP 404 on a request that carried a session id).
+    /// The server no longer knows the session: HTTP 404 on a request that carried a session id, or a 400 in the words of the
+    /// official SDKs for it.
     SessionLost,
     /// The server process could not be started.
     Spawn(SpawnFailure),

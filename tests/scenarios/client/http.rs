@@ -2,16 +2,19 @@
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_client::{Client, ClientEvent, HttpServer};
-use serde_json::json;
+use mcp_client::model::ProtocolVersion;
+use mcp_client::{Client, ClientEvent, HttpServer, Mode};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::peer::{builder, recorded, summary};
-use crate::http::script::{Address, within};
+use crate::http::script::{Address, Server, within};
 
 fn serve(listener: TcpListener) -> (SocketAddr, JoinHandle<()>) {
     let address = listener.local_addr().unwrap();
@@ -65,6 +68,76 @@ async fn a_restarted_server_gets_one_new_session_and_every_call_its_answer() {
     .await;
     assert_eq!(events.lock().unwrap().iter().filter(renewed).count(), 1);
     client.close().await;
+}
+
+/// A server with one session at a time that it forgets at each of these calls of a tool, counted from one; it says so by 400,
+/// as the reference servers do. Gives how often it was initialised.
+fn forgetful(server: Server, forgets_at: &'static [usize]) -> Arc<AtomicUsize> {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let opened = Arc::clone(&sessions);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let refusal = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
+    tokio::spawn(async move {
+        loop {
+            let mut peer = server.accept().await;
+            let (opened, calls, refusal) = (Arc::clone(&opened), Arc::clone(&calls), refusal.clone());
+            tokio::spawn(async move {
+                while let Some(request) = peer.try_request().await {
+                    let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+                    let id = &message["id"];
+                    match message["method"].as_str() {
+                        Some("initialize") => {
+                            let session = opened.fetch_add(1, Ordering::SeqCst) + 1;
+                            let result =
+                                json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} } });
+                            let head =
+                                format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
+                            let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+                            peer.respond("200 OK", &head, &text).await;
+                        }
+                        Some("tools/call") => {
+                            let nth = calls.fetch_add(1, Ordering::SeqCst) + 1;
+                            if forgets_at.contains(&nth) {
+                                let text =
+                                    json!({ "jsonrpc": "2.0", "id": id, "error": refusal }).to_string();
+                                peer.respond("400 Bad Request", "content-type: application/json\r\n", &text)
+                                    .await;
+                            } else {
+                                let result = json!({ "content": [] });
+                                peer.json(
+                                    &json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
+                                )
+                                .await;
+                            }
+                        }
+                        Some(_) => peer.accepted().await,
+                        None => peer.respond("405 Method Not Allowed", "", "").await,
+                    }
+                }
+            });
+        }
+    });
+    sessions
+}
+
+/// field:FR-056, protocol:H-14: one new session and one more attempt for a call that is refused so, and never a loop.
+#[tokio::test]
+async fn a_server_that_refuses_its_session_by_400_gets_one_new_one() {
+    let server = Server::start().await;
+    let url = server.url();
+    let sessions = forgetful(server, &[2, 4, 5]);
+    let pinned = builder().mode(Mode::Pinned(ProtocolVersion::V2025_11_25));
+    let client = within(pinned.connect(HttpServer::new(&url).unwrap())).await.unwrap();
+    let call = || within(client.call_tool("t", json!({})).into_future());
+    call().await.unwrap();
+    assert_eq!(sessions.load(Ordering::SeqCst), 1);
+    // Refused, and made again in a new session.
+    call().await.unwrap();
+    assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    // Refused in the new session as well.
+    let error = call().await.unwrap_err();
+    assert!(!error.outcome_unknown(), "{error}");
+    assert_eq!(sessions.load(Ordering::SeqCst), 3);
 }
 
 /// protocol:H-24, seed:B24

@@ -180,19 +180,48 @@ async fn a_404_without_a_session_is_only_a_status() {
     assert_eq!(error.to_string(), "the server answered 404 Not Found: Not Found");
 }
 
-/// field:FR-056: a 400 about the session stays an error of the call
+/// field:FR-056: a 400 in the words of the official SDKs means that the session is lost, any other one is about the call.
 #[tokio::test]
-async fn a_400_does_not_lose_the_session() {
+async fn a_400_loses_the_session_only_where_it_says_so() {
+    let error = |message: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32000,"message":"{message}"}}}}"#);
+        ("application/json", body)
+    };
+    let text = |message: &str| ("text/plain", message.to_owned());
+    for ((content_type, body), lost) in [
+        (error("Bad Request: No valid session ID provided"), true),
+        (text("Bad Request: No valid session ID provided"), true),
+        (error("Bad Request: Unsupported protocol version"), false),
+        (text("Bad Request"), false),
+    ] {
+        let server = Server::start().await;
+        let connection = connect(&server);
+        let mut peer = with_session(&server, &connection).await;
+        let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+            let refused = peer.request().await;
+            assert_eq!(refused.header("mcp-session-id"), Some("s-1"));
+            peer.respond("400 Bad Request", &format!("content-type: {content_type}\r\n"), &body).await;
+        });
+        assert_eq!(connection.has_session(), !lost, "{body}");
+        if lost {
+            let error = outcome.1.unwrap_err();
+            assert_eq!((error.kind(), error.status()), (ErrorKind::SessionLost, Some(400)));
+            assert!(!error.outcome_unknown(), "a refused call was not processed");
+        }
+    }
+}
+
+/// field:FR-056: without a session there is none to lose, whatever the server says.
+#[tokio::test]
+async fn a_400_without_a_session_is_the_answer() {
     let server = Server::start().await;
     let connection = connect(&server);
-    let mut peer = with_session(&server, &connection).await;
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#;
     let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
-        peer.request().await;
+        let (mut peer, _) = server.request().await;
         peer.respond("400 Bad Request", "content-type: application/json\r\n", body).await;
     });
     assert_eq!(outcome.0, ["error"]);
-    assert!(connection.has_session());
 }
 
 /// field:FR-050, protocol:H-16, protocol:H-17, seed:S-99a

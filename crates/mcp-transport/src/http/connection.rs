@@ -112,7 +112,7 @@ impl HttpConnection {
             shared.pool.put(opened.connection.wire, Some(opened.connection.body));
             return Err(error);
         }
-        Ok(Exchange::new(Arc::clone(shared), core, head, opened.connection))
+        Ok(Exchange::new(Arc::clone(shared), core, head, opened.connection, opened.session))
     }
 
     /// Opens the stream on which a legacy server may send messages of its own. Open it only after `initialized` was

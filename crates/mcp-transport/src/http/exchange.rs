@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::connection::Shared;
 use super::core::exchange::ExchangeCore;
+use super::core::session::SessionId;
 use super::io::open::Open;
 use super::line::Line;
 use super::post::RequestHead;
@@ -21,15 +22,23 @@ use crate::{Error, Received, Taker};
 pub struct Exchange {
     core: ExchangeCore,
     line: Line,
+    /// What the POST carried.
+    session: Option<SessionId>,
 }
 
 impl Exchange {
-    pub(crate) fn new(shared: Arc<Shared>, core: ExchangeCore, head: RequestHead, connection: Open) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        core: ExchangeCore,
+        head: RequestHead,
+        connection: Open,
+        session: Option<SessionId>,
+    ) -> Self {
         let mut line = Line::new(shared, head, connection);
         if core.is_done() {
             line.release();
         }
-        Self { core, line }
+        Self { core, line, session }
     }
 
     /// The HTTP status of the response to the POST.
@@ -66,7 +75,11 @@ impl Exchange {
     ///
     /// As for [`next`](Self::next); nothing is taken before the future is ready.
     pub async fn next_or_take(&mut self, take: Taker<'_>) -> Result<Option<Received<'_>>, Error> {
-        if !self.line.advance(&mut self.core).await? {
+        let advanced = self.line.advance(&mut self.core).await;
+        if let Err(error) = &advanced {
+            self.line.shared.note_lost_session(error, self.session.as_ref());
+        }
+        if !advanced? {
             return Ok(None);
         }
         let shared = &self.line.shared;

@@ -93,7 +93,8 @@ impl SseSender {
         let opened = shared.open_at(&self.endpoint, outgoing, deadline, watch).await?;
         let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
         core.handle_head(now(), opened.head())?;
-        let mut exchange = Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection);
+        let mut exchange =
+            Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection, None);
         while exchange.next().await?.is_some() {}
         Ok(())
     }

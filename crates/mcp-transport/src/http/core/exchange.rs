@@ -29,6 +29,7 @@ use super::classify::{Asked, Verdict, classify};
 use super::fault::{self, Refusal};
 use super::feed::Payload;
 use super::headers::SESSION_ID;
+use super::lost_session;
 use super::machine::{Cause, Head, Machine, Step};
 use super::media::ContentType;
 use super::session::{BadSessionId, SessionId, SessionSlot};
@@ -74,7 +75,7 @@ enum Purpose {
     /// Its beginning is shown in the error.
     NotMcp { refusal: Refusal, content_type: Option<String> },
     /// A JSON-RPC error may be in it.
-    Refused(Refusal),
+    Refused { refusal: Refusal, had_session: bool },
 }
 
 impl ExchangeCore {
@@ -125,7 +126,7 @@ impl ExchangeCore {
             }
             Verdict::Refused => match facts.content_type {
                 ContentType::Json | ContentType::Missing | ContentType::Text => {
-                    self.collect(Purpose::Refused(refusal));
+                    self.collect(Purpose::Refused { refusal, had_session: facts.had_session });
                 }
                 ContentType::EventStream | ContentType::Other => return self.fail(refusal.error(None)),
             },
@@ -223,9 +224,13 @@ impl ExchangeCore {
                 let text = excerpt(body.as_bytes(), EXCERPT_BYTES);
                 Err(refusal.not_mcp(content_type.as_deref(), Some(&text)))
             }
-            Purpose::Refused(refusal) => {
+            Purpose::Refused { refusal, had_session } => {
                 let payload = body.take();
                 let object = error_object(&payload, &limits);
+                let text = std::str::from_utf8(payload.as_bytes()).ok();
+                if had_session && lost_session::is_told(refusal.status, object.as_ref(), text) {
+                    return Err(refusal.session_lost());
+                }
                 match (object, &self.kind) {
                     (Some(_), PostKind::Request { .. }) => {
                         self.payload = payload;
@@ -233,7 +238,7 @@ impl ExchangeCore {
                         Ok(())
                     }
                     (Some(object), _) => Err(refusal.with_object(object)),
-                    (None, _) => Err(refusal.error(std::str::from_utf8(payload.as_bytes()).ok())),
+                    (None, _) => Err(refusal.error(text)),
                 }
             }
         }
@@ -316,7 +321,7 @@ impl Machine for ExchangeCore {
                 let limit = match purpose {
                     Purpose::Json { .. } => self.config.limits.max_body_bytes,
                     Purpose::NotMcp { .. } => EXCERPT_BYTES,
-                    Purpose::Refused(_) => self.config.limits.max_error_body_bytes,
+                    Purpose::Refused { .. } => self.config.limits.max_error_body_bytes,
                 };
                 let purpose_is_json = matches!(purpose, Purpose::Json { .. });
                 let rest = limit.saturating_sub(body.as_bytes().len());

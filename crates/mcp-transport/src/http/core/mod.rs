@@ -14,6 +14,7 @@ pub(crate) mod feed;
 pub(crate) mod headers;
 pub(crate) mod http_date;
 pub(crate) mod listen;
+pub(crate) mod lost_session;
 pub(crate) mod machine;
 pub(crate) mod media;
 pub(crate) mod no_proxy;
