@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use crate::error::{Error, ErrorKind};
 use crate::event::{ClientEvent, Events};
 use crate::requests::{List, ListedItem};
+use crate::spawning::spawn;
 use crate::subscription::{Change, Subscription};
 
 /// The least time between the end of one reading and the beginning of the next. A server that tells of changes without
@@ -111,7 +112,7 @@ where
         let wanted = Arc::new(Notify::new());
         let keeper =
             Keeper { list, source, states: sender, wanted: Arc::clone(&wanted), read: Instant::now() };
-        let task = client.driver().runtime().spawn(keeper.keep()).abort_handle();
+        let task = spawn(client.driver().runtime(), keeper.keep());
         Ok(FreshList { states, shared: Arc::new(Shared { wanted, task }) })
     }
 }

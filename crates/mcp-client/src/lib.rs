@@ -24,6 +24,7 @@ pub mod schema;
 mod sha256_text;
 #[cfg(feature = "skills")]
 pub mod skills;
+mod spawning;
 mod subscription;
 mod tasks;
 

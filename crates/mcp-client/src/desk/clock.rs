@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::state::State;
 use super::{Desk, Inner};
 use crate::driver::now;
+use crate::spawning::spawn;
 
 impl Desk {
     /// Sees to it that somebody is awake at the next deadline.
@@ -26,7 +27,7 @@ impl Desk {
         };
         for (runtime, wake) in starting {
             let clock = Clock { inner: Arc::clone(&self.inner), runtime: runtime.id(), wake, stopped: false };
-            runtime.spawn(clock.run());
+            spawn(&runtime, clock.run());
         }
     }
 }

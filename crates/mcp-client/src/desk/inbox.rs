@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_elicitation::{End, Inbox, InboxEntry, InboxError, InboxParams, Misuse, QuestionId};
+use mcp_elicitation::{End, Inbox, InboxAnswer, InboxEntry, InboxError, InboxParams, Misuse, QuestionId};
 use tokio::runtime::Id;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -19,6 +19,7 @@ use super::state::State;
 use super::{Desk, ElicitationEvent, Inner, action};
 use crate::driver::now;
 use crate::event::ClientEvent;
+use crate::spawning::spawn;
 
 /// What is to be done for the inbox, in order.
 pub(super) struct InboxQueue {
@@ -176,7 +177,7 @@ impl Desk {
         };
         let (inner, runtime_id) = (Arc::clone(&self.inner), runtime.id());
         let clerk = Clerk { inner, inbox, runtime: runtime_id, doing: None, stopped: false };
-        runtime.spawn(clerk.run());
+        spawn(&runtime, clerk.run());
     }
 }
 
@@ -204,6 +205,14 @@ impl fmt::Display for Failure {
             Self::Unknown(_) => f.write_str("the inbox was not asked to the end"),
         }
     }
+}
+
+/// One call of the store, of one type whatever it is for. The answers that others gave are its result, where it fetches them.
+type Act = Box<dyn FnOnce(&dyn Inbox) -> Result<Vec<InboxAnswer>, InboxError> + Send>;
+
+/// The result of a call that fetches none.
+const fn done((): ()) -> Vec<InboxAnswer> {
+    Vec::new()
 }
 
 /// What the task does next.
@@ -245,7 +254,9 @@ impl Clerk {
                 Next::Do(Todo::Publish(question, entry)) => self.publish(&desk, question, entry).await,
                 Next::Do(Todo::Prolong(entry, until)) => {
                     let after = until.map(|until| until.saturating_duration_since(now()));
-                    if let Err(error) = self.call(move |inbox| inbox.set_expiry(&entry, after)).await {
+                    if let Err(error) =
+                        self.call(Box::new(move |inbox| inbox.set_expiry(&entry, after).map(done))).await
+                    {
                         tracing::debug!(%error, "the inbox did not take the time of a question");
                     }
                 }
@@ -269,11 +280,11 @@ impl Clerk {
     async fn end(&mut self, desk: &Desk, ended: Ended) {
         self.doing = Some(Doing::End(ended.clone()));
         let Ended { entry, end, .. } = ended.clone();
-        let told = self.call(move |inbox| match action(end) {
+        let tell = move |inbox: &dyn Inbox| match action(end) {
             Some(action) => inbox.acknowledge(&entry, action),
             None => inbox.fail(&entry, end),
-        });
-        let told = told.await;
+        };
+        let told = self.call(Box::new(move |inbox| tell(inbox).map(done))).await;
         self.doing = None;
         if let Err(error) = told {
             tracing::debug!(%error, "the inbox did not take the end of a question");
@@ -284,10 +295,10 @@ impl Clerk {
     async fn publish(&mut self, desk: &Desk, question: QuestionId, entry: InboxEntry) {
         let id: Arc<str> = entry.id.as_str().into();
         self.doing = Some(Doing::Publish(question, Arc::clone(&id)));
-        let published = self.call(move |inbox| inbox.publish(&entry)).await;
+        let published = self.call(Box::new(move |inbox| inbox.publish(&entry).map(done))).await;
         self.doing = None;
         match published {
-            Ok(()) => {
+            Ok(_) => {
                 let is_open = {
                     let mut state = desk.lock();
                     let is_open = state.open.contains_key(&question);
@@ -316,11 +327,11 @@ impl Clerk {
         if open.is_empty() {
             return;
         }
-        let answers = self.call(move |inbox| {
+        let fetch = move |inbox: &dyn Inbox| {
             let ids: Vec<&str> = open.iter().map(|id| &**id).collect();
             inbox.answers(&ids)
-        });
-        let answers = match answers.await {
+        };
+        let answers = match self.call(Box::new(fetch)).await {
             Ok(answers) => answers,
             Err(error) => return tracing::debug!(%error, "the inbox could not be read"),
         };
@@ -330,7 +341,8 @@ impl Clerk {
             let Some(question) = question else { continue };
             if let Err(Misuse::InvalidAnswer(error)) = desk.respond(question, given.answer) {
                 let reason = error.to_string();
-                let refused = self.call(move |inbox| inbox.refuse(&given.id, &reason)).await;
+                let refuse = move |inbox: &dyn Inbox| inbox.refuse(&given.id, &reason).map(done);
+                let refused = self.call(Box::new(refuse)).await;
                 if let Err(error) = refused {
                     tracing::debug!(%error, "the inbox did not take an answer back");
                 }
@@ -339,10 +351,7 @@ impl Clerk {
     }
 
     /// Calls the store on a thread that may block.
-    async fn call<R: Send + 'static>(
-        &self,
-        act: impl FnOnce(&dyn Inbox) -> Result<R, InboxError> + Send + 'static,
-    ) -> Result<R, Failure> {
+    async fn call(&self, act: Act) -> Result<Vec<InboxAnswer>, Failure> {
         let inbox = Arc::clone(&self.inbox);
         let outcome = spawn_blocking(move || act(&*inbox)).await;
         outcome.map_err(Failure::Unknown)?.map_err(Failure::Refused)

@@ -15,6 +15,7 @@ use super::state::{Machine, Open, State};
 use super::{Desk, ElicitationEvent};
 use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
 use crate::event::ClientEvent;
+use crate::spawning::spawn;
 
 /// Whom a question is offered to, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Desk {
         let mut hand = Hand { desk: self.clone(), question, is_done: false };
         // It begins when the desk knows its task: one that ends its own question at once is told from others by that.
         let (begin, begun) = oneshot::channel();
-        let task = runtime.spawn(async move {
+        let task = spawn(&runtime, async move {
             if begun.await.is_err() {
                 // Ended, or passed on, before it was shown to anybody.
                 return hand.let_go();
@@ -78,7 +79,7 @@ impl Desk {
         });
         let mut state = self.lock();
         match state.open.get_mut(&question) {
-            Some(open) if open.rung == next => open.task = Some(task.abort_handle()),
+            Some(open) if open.rung == next => open.task = Some(task),
             _ => return,
         }
         drop(state);

@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::Driver;
 use super::http::SseReceiver;
+use crate::spawning::spawn;
 
 /// The reading half.
 #[derive(Debug)]
@@ -60,5 +61,5 @@ async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
 
 /// Starts the reading task.
 pub(crate) fn spawn_reader(driver: &Arc<Driver>, receiver: Receiver) -> AbortHandle {
-    tokio::spawn(read(Arc::downgrade(driver), receiver)).abort_handle()
+    spawn(&driver.runtime, read(Arc::downgrade(driver), receiver))
 }

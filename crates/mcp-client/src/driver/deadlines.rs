@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::{Driver, State};
+use crate::spawning::spawn;
 
 /// The task with the timer, as its connection sees it. Dropping it ends the task.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Drop for Deadlines {
 impl Deadlines {
     pub(super) fn watched_for(driver: Weak<Driver>, runtime: &tokio::runtime::Handle) -> Self {
         let sooner = Arc::new(Notify::new());
-        let task = runtime.spawn(watch(driver, Arc::clone(&sooner))).abort_handle();
+        let task = spawn(runtime, watch(driver, Arc::clone(&sooner)));
         Self { sooner, task }
     }
 

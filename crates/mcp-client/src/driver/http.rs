@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use super::notices::Notices;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
+use crate::spawning::spawn;
 
 /// A connection to one MCP endpoint.
 #[derive(Debug)]
@@ -116,15 +117,14 @@ impl HttpLink {
         }
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
-        let runtime = driver.runtime.clone();
-        let driver = Arc::downgrade(driver);
-        runtime.spawn(async move {
+        let weak = Arc::downgrade(driver);
+        let posting = async move {
             let Some(_place) = background.take().await else { return };
             let posted = match transmit.owner {
                 Some(call) => {
-                    let posted = converse(&connection, transmit, &driver, call).await;
+                    let posted = converse(&connection, transmit, &weak, call).await;
                     // One that got no answer will get none: what waits for it must not wait for its deadline.
-                    if let Some(driver) = driver.upgrade() {
+                    if let Some(driver) = weak.upgrade() {
                         driver.with(|core, _| core.cancel(call, None));
                     }
                     posted
@@ -135,7 +135,8 @@ impl HttpLink {
                 tracing::debug!(%error, "a message was not accepted by the server");
             }
             drop(courtesy);
-        });
+        };
+        spawn(&driver.runtime, posting);
     }
 
     pub(crate) async fn background_room(&self) {
@@ -214,8 +215,8 @@ const STREAM_WAIT: Duration = Duration::from_millis(250);
 /// Starts the task that reads the standing stream, if the server has one, and gives it a moment to be there.
 pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
     let (opened, is_open) = oneshot::channel();
-    let reader =
-        tokio::spawn(read_stream(Arc::downgrade(driver), link.connection.clone(), opened)).abort_handle();
+    let reading = read_stream(Arc::downgrade(driver), link.connection.clone(), opened);
+    let reader = spawn(&driver.runtime, reading);
     let _ = tokio::time::timeout(STREAM_WAIT, is_open).await;
     reader
 }

@@ -9,6 +9,7 @@ use mcp_transport::http::HttpConnection;
 use tokio::runtime::Handle;
 
 use super::http::deliver;
+use crate::spawning::spawn;
 
 /// Those that wait. What is put in is bounded by whoever asks [`waiting`](Self::waiting) before.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl Notices {
             }
         }
         let posting = Posting { waiting: Arc::clone(&self.waiting), is_over: false };
-        runtime.spawn(posting.post(self.connection.clone()));
+        spawn(runtime, posting.post(self.connection.clone()));
     }
 
     /// Nothing more is posted.

@@ -9,6 +9,7 @@ use mcp_proto::{Answer, EndReason, InputRequest, ServerRequest, ServerRequestId}
 
 use super::{Driver, ForDesk};
 use crate::sampling::SamplingContext;
+use crate::spawning::spawn;
 
 impl Driver {
     /// Brings a question to where it is answered.
@@ -62,7 +63,7 @@ impl Driver {
         };
         // The core holds the deadline of the question; this task wakes it, so that no timer task is needed.
         let deadline = self.lock().core.server_request_deadline(id);
-        let task = self.runtime.spawn(async move {
+        let task = spawn(&self.runtime, async move {
             let answer = match deadline {
                 Some(at) => tokio::time::timeout_at(at.into(), answer).await.ok(),
                 None => Some(answer.await),
@@ -74,7 +75,7 @@ impl Driver {
         });
         let mut state = self.lock();
         if state.core.is_asked(id) {
-            state.handlers.insert(id, task.abort_handle());
+            state.handlers.insert(id, task);
         } else if !task.is_finished() {
             // Withdrawn between the two locks. Where the runtime is ending this drops the task here, and its guard locks.
             drop(state);

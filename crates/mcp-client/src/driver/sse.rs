@@ -1,12 +1,14 @@
 //! Driving the HTTP+SSE transport of 2024-11-05: callers post their requests, one task posts what no caller waits for, one reads.
 
 use mcp_proto::{Limits, Transmit, TransmitKind};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::OpenCall;
 use super::background::Background;
 use super::http::{Posted, SseSender, post_call};
 use crate::error::Error;
+use crate::spawning::spawn;
 
 /// The writing half, and a queue for what no caller waits for.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ impl SseLink {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
     pub(crate) fn new(sender: SseSender, limits: &Limits) -> Self {
         let (background, posting) = Background::new(sender.clone(), limits);
-        let writer = tokio::spawn(posting).abort_handle();
+        let writer = spawn(&Handle::current(), posting);
         Self { sender, background, writer }
     }
 

@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use super::slot::Slot;
 use super::{Driver, OpenCall, now};
 use crate::error::{Error, ErrorKind};
+use crate::spawning::spawn;
 
 /// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -46,8 +47,7 @@ impl Driver {
         let runtime = self.runtime.clone();
         let keeper = Keeper { driver: self, wanted, options };
         // The task owns the call: aborting it ends the subscription.
-        let task =
-            runtime.spawn(async move { drop(end.send(keeper.keep(first, stand).await)) }).abort_handle();
+        let task = spawn(&runtime, async move { drop(end.send(keeper.keep(first, stand).await)) });
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
         match stands.await {
             Ok(granted) => {

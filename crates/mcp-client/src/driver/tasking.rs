@@ -14,6 +14,7 @@ use super::slot::{CallResult, Slot};
 use super::subscribing::AbortOnDrop;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
+use crate::spawning::spawn;
 
 /// What is known of a task.
 #[derive(Clone, Debug)]
@@ -104,7 +105,7 @@ impl Driver {
         let call = self.open_in(Slot::of_task(tell), |core, now| origin.begin(core, now, &options))?;
         let (end, ended) = oneshot::channel();
         let (id, driver, told) = (call.id, Arc::clone(self), news.clone());
-        let driving = self.runtime.spawn(async move {
+        let driving = spawn(&self.runtime, async move {
             let outcome = tokio::select! {
                 biased;
                 outcome = driver.drive_task(call, on_progress) => outcome,
@@ -113,7 +114,7 @@ impl Driver {
             };
             drop(end.send(outcome));
         });
-        Ok(RunningTask { news, ended, call: id, driving: driving.abort_handle() })
+        Ok(RunningTask { news, ended, call: id, driving })
     }
 
     async fn drive_task(

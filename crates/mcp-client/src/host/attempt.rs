@@ -13,6 +13,7 @@ use super::event::{Desired, Generation, ServerState};
 use super::registry::{Connected, Phase, Registry, State, not_connected};
 use crate::client::Client;
 use crate::error::Error;
+use crate::spawning::spawn;
 
 type Outcome = Option<Result<Client, Error>>;
 
@@ -55,8 +56,8 @@ impl Registry {
         let server = state.servers.get_mut(name)?;
         let (tell, outcome) = watch::channel(None);
         let (host, connector) = (Arc::downgrade(self), server.connector.clone());
-        let task = tokio::spawn(make(host, Arc::clone(name), generation, connector, tell)).abort_handle();
         let (runtime, waiting) = (Handle::current(), AtomicUsize::new(0));
+        let task = spawn(&runtime, make(host, Arc::clone(name), generation, connector, tell));
         let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting });
         server.generation = Some(generation);
         server.last_error = None;

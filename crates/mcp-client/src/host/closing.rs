@@ -15,6 +15,7 @@ use super::registry::{Phase, Registry, Server, not_connected, unknown};
 use crate::client::{Client, Closed};
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::spawning::spawn;
 
 /// A closing under way.
 pub(super) struct Closing {
@@ -114,7 +115,7 @@ impl Registry {
         drop(state);
         // Not under the lock: a runtime that has ended drops the task at once, and with it what settles the closing.
         if let (Some(closing), Some((runtime, client))) = (&closing, connection) {
-            runtime.spawn(close(Unsettled(Arc::clone(closing)), client));
+            spawn(&runtime, close(Unsettled(Arc::clone(closing)), client));
         }
         if let Some(old) = old {
             old.abort();

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_model::{Root, SubscriptionFilter};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use super::event::{Desired, Generation, HostEvent};
 use super::registry::{Phase, Registry, Server, unknown};
 use crate::client::Client;
 use crate::error::Error;
+use crate::spawning::spawn;
 
 /// A subscription that stands. Dropping it ends it.
 pub(super) struct Standing {
@@ -204,7 +206,7 @@ impl Registry {
 
     /// Tells when the subscription of a connection that stands is over.
     pub(super) fn tell_end(host: Weak<Self>, name: Arc<str>, generation: Generation, ended: Ended) {
-        tokio::spawn(async move {
+        spawn(&Handle::current(), async move {
             // One that was dropped here says nothing.
             let Ok(outcome) = ended.await else { return };
             let Some(registry) = host.upgrade() else { return };

@@ -1,6 +1,6 @@
 //! The lists of every connected server, fetched at the same time.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_model::{
     ListPromptsRequestParams, ListResourceTemplatesRequestParams, ListResourcesRequestParams,
@@ -15,6 +15,7 @@ use super::registry::Phase;
 use crate::client::Client;
 use crate::error::Error;
 use crate::requests::{List, ListedItem};
+use crate::spawning::spawn_in;
 
 /// The list of one server.
 #[derive(Clone, Debug)]
@@ -68,23 +69,24 @@ impl Host {
         let limits = &self.registry().limits;
         let (limit, max_bytes) = (limits.list_timeout, limits.max_list_bytes);
         let mut asked = JoinSet::new();
+        let lists: Arc<Mutex<Vec<ServerList<T>>>> = Arc::default();
         for (server, generation, client) in self.connections() {
             if !client.server().capabilities.declares(feature) {
                 continue;
             }
             let list = list(&client).max_bytes(max_bytes);
-            asked.spawn(async move {
+            let lists = Arc::clone(&lists);
+            spawn_in(&mut asked, async move {
                 let items = tokio::time::timeout(limit, list.all()).await;
                 let items = items.unwrap_or_else(|_| Err(Error::timed_out(limit)));
                 let items = items.map_err(|error| error.at_server(&server));
-                ServerList { server, generation, items }
+                let list = ServerList { server, generation, items };
+                lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
             });
         }
         // Dropping the future drops the set, which ends its tasks and cancels their calls.
-        let mut lists: Vec<ServerList<T>> = Vec::new();
-        while let Some(list) = asked.join_next().await {
-            lists.extend(list.ok());
-        }
+        while asked.join_next().await.is_some() {}
+        let mut lists = std::mem::take(&mut *lists.lock().unwrap_or_else(PoisonError::into_inner));
         lists.sort_by(|a, b| a.server.cmp(&b.server));
         lists
     }

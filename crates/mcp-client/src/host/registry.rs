@@ -22,6 +22,7 @@ use crate::desk::Desk;
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
+use crate::spawning::spawn;
 
 /// How much of a name an error shows, in bytes.
 const MAX_SHOWN_NAME: usize = 64;
@@ -133,7 +134,7 @@ impl Phase {
         // Before the attempt is ended: the calls in flight end with the connection, and none is cancelled first.
         if let Some((client, runtime)) = connection {
             let client = client.clone();
-            runtime.spawn(async move { client.close().await });
+            spawn(runtime, async move { _ = client.close().await });
         }
         self.abort();
     }
