@@ -54,7 +54,7 @@ impl Background {
         let writing = async move {
             while let Some(Waits { message, is_answer }) = waiting.queue.recv().await {
                 // The reading side learns why writing failed, and ends every call with the reason.
-                if Box::pin(sender.send(message)).await.is_err() {
+                if sender.send(message).await.is_err() {
                     return;
                 }
                 waiting.level.waiting.fetch_sub(1, Ordering::AcqRel);

@@ -41,8 +41,7 @@ impl SseLink {
     }
 
     async fn post(&self, call: &OpenCall, transmit: Transmit) -> Result<(), mcp_transport::Error> {
-        // On the heap: a POST is many times as large as all the rest.
-        match Box::pin(post_call(&self.sender, call, transmit)).await {
+        match post_call(&self.sender, call, transmit).await {
             Posted::Done(posted) => posted,
             Posted::GivenUp => Ok(()),
         }
@@ -50,7 +49,7 @@ impl SseLink {
 
     /// Posts a message and waits until it was accepted.
     pub(super) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
-        Box::pin(self.sender.send(transmit.message)).await.map_err(Error::transport_failed)
+        self.sender.send(transmit.message).await.map_err(Error::transport_failed)
     }
 
     pub(super) fn send_in_background(&self, transmit: Transmit) {

@@ -19,7 +19,7 @@ use super::core::{classify, fault};
 use super::credentials::{Credentials, Refused};
 use super::event_stream::EventStream;
 use super::exchange::Exchange;
-use super::io::open::{Opened, Outgoing, Watch, open};
+use super::io::open::{Boxed, Opened, Outgoing, Watch, open};
 use super::io::pool::Pool;
 use super::post::{Departure, Post, PostKind, RequestHead};
 use super::sse_channel::{SseReceiver, SseSender, open_channel};
@@ -85,34 +85,7 @@ impl HttpConnection {
         post: Post,
         watch: &mut (dyn FnMut(Departure) -> bool + Send),
     ) -> Result<Exchange, Error> {
-        let shared = &self.shared;
-        let Post { body, kind, head, resumable } = post;
-        let (session, headers) = match kind {
-            PostKind::Request { establishes_session: true, .. } => (None, Ok(shared.templates.initialize())),
-            _ if head.is_modern() => (None, shared.templates.post(&head, None)),
-            _ => {
-                let session = shared.session.current();
-                let headers = shared.templates.post(&head, session.as_ref());
-                (session, headers)
-            }
-        };
-        let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
-        let timeouts = &shared.config.timeouts;
-        let deadline = match kind {
-            PostKind::Request { .. } => timeouts.request_head,
-            PostKind::Notification | PostKind::Response => Some(timeouts.head),
-        };
-        let outgoing = Outgoing { method: Method::POST, headers, body, session };
-        let opened = shared.open_watched(outgoing, deadline, watch).await?;
-        let resumable = resumable && !head.is_modern();
-        let mut core = ExchangeCore::new(kind, resumable, &shared.config);
-        let result = core.handle_head(now(), opened.head());
-        if let Err(error) = result {
-            shared.note_lost_session(&error, opened.session.as_ref());
-            shared.pool.put(opened.connection.wire, Some(opened.connection.body));
-            return Err(error);
-        }
-        Ok(Exchange::new(Arc::clone(shared), core, head, opened.connection, opened.session))
+        self.posting(post, watch).await
     }
 
     /// Opens the stream on which a legacy server may send messages of its own. Open it only after `initialized` was
@@ -128,20 +101,7 @@ impl HttpConnection {
     ///
     /// Dropping the future closes the socket.
     pub async fn open_stream(&self, head: RequestHead) -> Result<Option<EventStream>, Error> {
-        let shared = &self.shared;
-        let outgoing = shared.get(&head, "")?;
-        let opened = shared.open(outgoing, shared.config.timeouts.request_head).await?;
-        let judged = listen::judge(opened.head(), &shared.config);
-        match judged {
-            Ok(listen::Opened::Stream) => {
-                let core = ListenCore::new(now(), &shared.config);
-                Ok(Some(EventStream::new(Arc::clone(shared), core, head, opened.connection)))
-            }
-            other => {
-                shared.pool.put(opened.connection.wire, Some(opened.connection.body));
-                other.map(|_| None)
-            }
-        }
+        self.opening_stream(head).await
     }
 
     /// Tries the transport of 2024-11-05 on the same URL: a GET whose event stream begins with an `endpoint` event. `None`
@@ -157,11 +117,7 @@ impl HttpConnection {
     ///
     /// Dropping the future closes the socket.
     pub async fn open_sse_channel(&self) -> Result<Option<(SseSender, SseReceiver)>, Error> {
-        let deadline = self.shared.config.timeouts.head;
-        match time::timeout(deadline, open_channel(&self.shared)).await {
-            Ok(channel) => channel,
-            Err(_) => Err(fault::timeout("the first event of the stream", deadline)),
-        }
+        self.opening_sse_channel().await
     }
 
     /// How long the steps of its requests may take.
@@ -181,32 +137,103 @@ impl HttpConnection {
     ///
     /// Dropping the future closes the socket. The session is forgotten here; the server may or may not know.
     pub async fn delete_session(&self, head: RequestHead) -> Result<(), Error> {
-        let shared = &self.shared;
-        let Some(session) = shared.session.take() else { return Ok(()) };
-        let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
-        let outgoing =
-            Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
-        let close = shared.config.timeouts.close;
-        let opened = match time::timeout(close, shared.open(outgoing, None)).await {
-            Ok(opened) => opened?,
-            Err(_) => return Err(fault::timeout("the end of the session", close)),
-        };
-        let head = opened.head();
-        let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
-            classify::Verdict::Accepted => Ok(()),
-            classify::Verdict::Unauthorized => {
-                Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
-            }
-            _ => Err(head.refusal().error(None)),
-        };
-        shared.pool.put(opened.connection.wire, Some(opened.connection.body));
-        result
+        self.deleting_session(head).await
     }
 
     /// Whether the server has opened a session that is not known to be lost.
     #[must_use]
     pub fn has_session(&self) -> bool {
         self.shared.session.is_open()
+    }
+
+    /// See [`Boxed`].
+    fn posting<'a>(&'a self, post: Post, watch: Watch<'a>) -> Boxed<'a, Exchange> {
+        Box::pin(async move {
+            let shared = &self.shared;
+            let Post { body, kind, head, resumable } = post;
+            let (session, headers) = match kind {
+                PostKind::Request { establishes_session: true, .. } => {
+                    (None, Ok(shared.templates.initialize()))
+                }
+                _ if head.is_modern() => (None, shared.templates.post(&head, None)),
+                _ => {
+                    let session = shared.session.current();
+                    let headers = shared.templates.post(&head, session.as_ref());
+                    (session, headers)
+                }
+            };
+            let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
+            let timeouts = &shared.config.timeouts;
+            let deadline = match kind {
+                PostKind::Request { .. } => timeouts.request_head,
+                PostKind::Notification | PostKind::Response => Some(timeouts.head),
+            };
+            let outgoing = Outgoing { method: Method::POST, headers, body, session };
+            let opened = shared.open_at(&shared.target, outgoing, deadline, watch).await?;
+            let resumable = resumable && !head.is_modern();
+            let mut core = ExchangeCore::new(kind, resumable, &shared.config);
+            let result = core.handle_head(now(), opened.head());
+            if let Err(error) = result {
+                shared.note_lost_session(&error, opened.session.as_ref());
+                shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+                return Err(error);
+            }
+            Ok(Exchange::new(Arc::clone(shared), core, head, opened.connection, opened.session))
+        })
+    }
+
+    fn opening_stream(&self, head: RequestHead) -> Boxed<'_, Option<EventStream>> {
+        Box::pin(async move {
+            let shared = &self.shared;
+            let outgoing = shared.get(&head, "")?;
+            let opened = shared.open(outgoing, shared.config.timeouts.request_head).await?;
+            let judged = listen::judge(opened.head(), &shared.config);
+            match judged {
+                Ok(listen::Opened::Stream) => {
+                    let core = ListenCore::new(now(), &shared.config);
+                    Ok(Some(EventStream::new(Arc::clone(shared), core, head, opened.connection)))
+                }
+                other => {
+                    shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+                    other.map(|_| None)
+                }
+            }
+        })
+    }
+
+    fn opening_sse_channel(&self) -> Boxed<'_, Option<(SseSender, SseReceiver)>> {
+        Box::pin(async move {
+            let deadline = self.shared.config.timeouts.head;
+            match time::timeout(deadline, open_channel(&self.shared)).await {
+                Ok(channel) => channel,
+                Err(_) => Err(fault::timeout("the first event of the stream", deadline)),
+            }
+        })
+    }
+
+    fn deleting_session(&self, head: RequestHead) -> Boxed<'_, ()> {
+        Box::pin(async move {
+            let shared = &self.shared;
+            let Some(session) = shared.session.take() else { return Ok(()) };
+            let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
+            let outgoing =
+                Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
+            let close = shared.config.timeouts.close;
+            let opened = match time::timeout(close, shared.open(outgoing, None)).await {
+                Ok(opened) => opened?,
+                Err(_) => return Err(fault::timeout("the end of the session", close)),
+            };
+            let head = opened.head();
+            let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
+                classify::Verdict::Accepted => Ok(()),
+                classify::Verdict::Unauthorized => {
+                    Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
+                }
+                _ => Err(head.refusal().error(None)),
+            };
+            shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+            result
+        })
     }
 }
 
@@ -225,17 +252,7 @@ impl Shared {
         self.open_at(&self.target, outgoing, deadline, &mut |_| true).await
     }
 
-    /// The same, and tells `watch` where the request is.
-    fn open_watched<'a>(
-        &'a self,
-        outgoing: Outgoing,
-        deadline: Option<Duration>,
-        watch: Watch<'a>,
-    ) -> impl Future<Output = Result<Opened, Error>> + Send + 'a {
-        self.open_at(&self.target, outgoing, deadline, watch)
-    }
-
-    /// The same to another URL of the same origin.
+    /// The same to a URL of the same origin, and tells `watch` where the request is.
     pub(crate) async fn open_at(
         &self,
         target: &Target,

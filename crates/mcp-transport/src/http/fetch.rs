@@ -20,7 +20,7 @@ use super::core::body::Body;
 use super::core::media::{ContentType, is_identity_coded};
 use super::core::target::Target;
 use super::core::{fault, headers, redirect};
-use super::io::open::{Outgoing, send};
+use super::io::open::{Boxed, Outgoing, send};
 use super::io::pool::Pool;
 use super::proxy::Proxy;
 #[cfg(feature = "tls")]
@@ -157,11 +157,14 @@ impl Fetcher {
     pub async fn get(&self, url: &str) -> Result<Document, Error> {
         let target = Target::parse(url).map_err(fault::bad_target)?;
         let total = self.limits.total;
-        // Boxed, as it is rare and large.
-        let fetched = time::timeout(total, Box::pin(self.follow(target))).await;
+        let fetched = time::timeout(total, self.following(target)).await;
         let result = fetched.unwrap_or_else(|_| Err(fault::timeout("the document", total)));
         // A GET changes nothing, so there is no outcome that could be unknown.
         result.map_err(|error| error.with_outcome_unknown(false))
+    }
+
+    fn following(&self, target: Target) -> Boxed<'_, Document> {
+        Box::pin(self.follow(target))
     }
 
     async fn follow(&self, mut target: Target) -> Result<Document, Error> {

@@ -3,8 +3,10 @@
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
-use tokio::time;
+use tokio::time::{self, Sleep};
 
 use super::connection::{Shared, now};
 use super::core::machine::{Machine, Step};
@@ -18,6 +20,8 @@ pub(crate) struct Line {
     pub(crate) shared: Arc<Shared>,
     head: RequestHead,
     source: Source,
+    /// For the deadline of the core. Kept from one piece to the next: they most often have the same.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// Where bytes come from now.
@@ -30,52 +34,53 @@ enum Source {
 
 impl Line {
     pub(crate) fn new(shared: Arc<Shared>, head: RequestHead, connection: Open) -> Self {
-        Self { shared, head, source: Source::Open(connection) }
+        Self { shared, head, source: Source::Open(connection), timer: None }
     }
 
     /// Does what `core` asks for until a message is ready (`true`) or nothing more comes (`false`).
     ///
     /// Cancel safe: what is under way stays in `self`. An error closes the connection at once.
-    pub(crate) async fn advance<M: Machine>(&mut self, core: &mut M) -> Result<bool, Error> {
-        let result = self.run(core).await;
+    pub(crate) async fn advance(&mut self, core: &mut (dyn Machine + Send)) -> Result<bool, Error> {
+        poll_fn(|cx| self.poll_advance(core, cx)).await
+    }
+
+    /// Polled and not awaited, so that it is compiled here, once, and not wherever somebody awaits a message.
+    fn poll_advance(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let result = ready!(self.poll_run(core, cx));
         if result.is_err() {
             self.source = Source::Closed;
         }
-        result
+        Poll::Ready(result)
     }
 
-    async fn run<M: Machine>(&mut self, core: &mut M) -> Result<bool, Error> {
+    fn poll_run(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         loop {
             match core.poll()? {
                 Step::Done => {
                     self.release();
-                    return Ok(false);
+                    return Poll::Ready(Ok(false));
                 }
-                Step::Message => return Ok(true),
-                Step::Read => self.read(core).await?,
-                Step::Reopen => self.reopen(core).await?,
+                Step::Message => return Poll::Ready(Ok(true)),
+                Step::Read => ready!(self.poll_read(core, cx))?,
+                Step::Reopen => ready!(self.poll_reopen(core, cx))?,
                 Step::Wait(at) => {
                     self.source = Source::Closed;
-                    time::sleep_until(at.into()).await;
+                    ready!(self.poll_timer(Some(at), cx));
                     core.handle_timeout(now(), jitter())?;
                 }
             }
         }
     }
 
-    async fn read<M: Machine>(&mut self, core: &mut M) -> Result<(), Error> {
+    fn poll_read(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let Source::Open(Open { wire, body }) = &mut self.source else {
-            return core.handle_end(now(), jitter(), None);
+            return Poll::Ready(core.handle_end(now(), jitter(), None));
         };
-        let piece = poll_fn(|cx| wire.poll_piece(body, cx));
-        let piece = match core.poll_timeout() {
-            None => piece.await,
-            Some(at) => match time::timeout_at(at.into(), piece).await {
-                Ok(piece) => piece,
-                Err(_) => return core.handle_timeout(now(), jitter()),
-            },
+        let Poll::Ready(piece) = wire.poll_piece(body, cx) else {
+            ready!(self.poll_timer(core.poll_timeout(), cx));
+            return Poll::Ready(core.handle_timeout(now(), jitter()));
         };
-        match piece {
+        Poll::Ready(match piece {
             Some(Ok(piece)) => core.handle_chunk(now(), piece),
             Some(Err(error)) => {
                 self.source = Source::Closed;
@@ -85,24 +90,24 @@ impl Line {
                 self.release();
                 core.handle_end(now(), jitter(), None)
             }
-        }
+        })
     }
 
-    async fn reopen<M: Machine>(&mut self, core: &mut M) -> Result<(), Error> {
+    fn poll_reopen(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if !matches!(self.source, Source::Opening(_)) {
             let outgoing = match self.shared.get(&self.head, core.cursor()) {
                 Ok(outgoing) => outgoing,
-                Err(error) => return core.handle_reopen_failed(now(), jitter(), error),
+                Err(error) => return Poll::Ready(core.handle_reopen_failed(now(), jitter(), error)),
             };
             let shared = Arc::clone(&self.shared);
             let deadline = shared.config.timeouts.request_head;
             let opening = async move { shared.open(outgoing, deadline).await };
             self.source = Source::Opening(Box::pin(opening));
         }
-        let Source::Opening(opening) = &mut self.source else { return Ok(()) };
-        let opened = opening.as_mut().await;
+        let Source::Opening(opening) = &mut self.source else { return Poll::Ready(Ok(())) };
+        let opened = ready!(opening.as_mut().poll(cx));
         self.source = Source::Closed;
-        match opened {
+        Poll::Ready(match opened {
             Ok(opened) => {
                 let result = core.handle_reopened(now(), jitter(), opened.head());
                 if let Err(error) = &result {
@@ -112,7 +117,20 @@ impl Line {
                 result
             }
             Err(error) => core.handle_reopen_failed(now(), jitter(), error),
+        })
+    }
+
+    /// Ready when the deadline has come. No timer exists while there is none.
+    fn poll_timer(&mut self, deadline: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = deadline.map(time::Instant::from_std) else {
+            self.timer = None;
+            return Poll::Pending;
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(time::sleep_until(deadline)));
+        if timer.deadline() != deadline {
+            timer.as_mut().reset(deadline);
         }
+        timer.as_mut().poll(cx)
     }
 
     /// Gives the connection back; what is left of the response is of no interest.

@@ -12,7 +12,7 @@ use super::core::classify::{Asked, Verdict, classify};
 use super::core::exchange::ExchangeCore;
 use super::core::target::Target;
 use super::exchange::Exchange;
-use super::io::open::Outgoing;
+use super::io::open::{Boxed, Outgoing, Watch};
 use super::line::Line;
 use super::post::{Departure, PostKind, RequestHead};
 use crate::{Error, ErrorKind, Received, Taker};
@@ -86,17 +86,23 @@ impl SseSender {
         body: Bytes,
         watch: &mut (dyn FnMut(Departure) -> bool + Send),
     ) -> Result<(), Error> {
-        let shared = &self.shared;
-        let headers = shared.templates.initialize();
-        let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
-        let deadline = Some(shared.config.timeouts.head);
-        let opened = shared.open_at(&self.endpoint, outgoing, deadline, watch).await?;
-        let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
-        core.handle_head(now(), opened.head())?;
-        let mut exchange =
-            Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection, None);
-        while exchange.next().await?.is_some() {}
-        Ok(())
+        self.sending(body, watch).await
+    }
+
+    fn sending<'a>(&'a self, body: Bytes, watch: Watch<'a>) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            let shared = &self.shared;
+            let headers = shared.templates.initialize();
+            let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
+            let deadline = Some(shared.config.timeouts.head);
+            let opened = shared.open_at(&self.endpoint, outgoing, deadline, watch).await?;
+            let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
+            core.handle_head(now(), opened.head())?;
+            let mut exchange =
+                Exchange::new(Arc::clone(shared), core, RequestHead::default(), opened.connection, None);
+            while exchange.next().await?.is_some() {}
+            Ok(())
+        })
     }
 }
 

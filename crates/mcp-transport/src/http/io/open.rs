@@ -1,6 +1,6 @@
 //! One request until the head of its response: a pooled or new connection, redirects, deadlines.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -90,6 +90,10 @@ impl Opened {
 
 /// Who is told where a request is on its way, and asked whether it may go.
 pub(crate) type Watch<'a> = &'a mut (dyn FnMut(Departure) -> bool + Send);
+
+/// What is awaited by way of this is compiled in this crate. An async function is compiled in each crate that awaits it, and with it
+/// everything that it awaits in turn: hyper, say.
+pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// Sends `outgoing` to `target` and waits for the head of the final response, at most `deadline`.
 pub(crate) async fn open(
