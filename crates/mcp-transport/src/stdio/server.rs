@@ -1,7 +1,6 @@
 //! What is started: program, arguments, environment, working directory.
 
 use std::{
-    collections::BTreeMap,
     ffi::{OsStr, OsString},
     fmt::{self, Write as _},
     path::{Path, PathBuf},
@@ -34,7 +33,8 @@ use crate::Error;
 pub struct StdioServer {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
-    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// By name, each once.
+    pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) inherit: InheritEnv,
     pub(crate) current_dir: Option<PathBuf>,
     pub(crate) allow_batch: bool,
@@ -71,7 +71,7 @@ impl StdioServer {
         Self {
             program: program.into(),
             args: Vec::new(),
-            env: BTreeMap::new(),
+            env: Vec::new(),
             inherit: InheritEnv::default(),
             current_dir: None,
             allow_batch: false,
@@ -96,8 +96,16 @@ impl StdioServer {
 
     /// Sets one variable of the child's environment, over what it inherits.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.env.insert(name.into(), value.into());
+        self.set_env(name.into(), value.into());
         self
+    }
+
+    fn set_env(&mut self, name: OsString, value: OsString) {
+        let at = self.env.partition_point(|(known, _)| *known < name);
+        match self.env.get_mut(at) {
+            Some((known, old)) if *known == name => *old = value,
+            _ => self.env.insert(at, (name, value)),
+        }
     }
 
     /// Sets variables of the child's environment, over what it inherits.
@@ -105,7 +113,9 @@ impl StdioServer {
         mut self,
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
     ) -> Self {
-        self.env.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        for (name, value) in variables {
+            self.set_env(name.into(), value.into());
+        }
         self
     }
 
@@ -203,7 +213,7 @@ impl StdioServer {
         for arg in &self.args {
             field(b"arg", arg.as_encoded_bytes());
         }
-        for name in self.env.keys() {
+        for (name, _) in &self.env {
             field(b"env", name.as_encoded_bytes());
         }
         let inherit: &[u8] = match self.inherit {
@@ -242,7 +252,7 @@ impl fmt::Debug for StdioServer {
         f.debug_struct("StdioServer")
             .field("program", &self.program)
             .field("args", &self.args.len())
-            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .field("inherit", &self.inherit)
             .field("current_dir", &self.current_dir)
             .finish_non_exhaustive()
