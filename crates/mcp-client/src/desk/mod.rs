@@ -271,15 +271,18 @@ impl Desk {
 
     /// Does something with the state and then everything that it has to say.
     fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
-        let mut outbox = Outbox::default();
-        let result = {
-            let mut state = self.lock();
-            let result = act(&mut state, now());
-            state.drain(&mut outbox);
-            result
-        };
-        self.dispatch(outbox);
+        let mut state = self.lock();
+        let result = act(&mut state, now());
+        self.pass_on(state);
         result
+    }
+
+    /// Lets the state go, and does everything that it has to say.
+    fn pass_on(&self, mut state: MutexGuard<'_, State>) {
+        let mut outbox = Outbox::default();
+        state.drain(&mut outbox);
+        drop(state);
+        self.dispatch(outbox);
     }
 
     /// Whether somebody in another process may answer. Asks the store, so that it is not for under the lock; one that panics

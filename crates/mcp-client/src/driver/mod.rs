@@ -62,6 +62,7 @@ pub(crate) use sse::SseLink;
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use deadlines::Deadlines;
+use line::LineUse;
 use open_call::OpenCall;
 use slot::Slot;
 use state::{ForDesk, Outbox, State, Writes};
@@ -121,6 +122,13 @@ impl Drop for Listeners {
     fn drop(&mut self) {
         self.events.end();
     }
+}
+
+/// The core in somebody's hands.
+struct Turn<'a> {
+    line: LineUse<'a>,
+    state: MutexGuard<'a, State>,
+    outbox: Outbox<'a>,
 }
 
 impl Driver {
@@ -204,19 +212,28 @@ impl Driver {
         writes: Writes,
         act: impl FnOnce(&mut State, &mut Outbox<'_>, Instant) -> R,
     ) -> R {
-        let mut outbox = Outbox::default();
-        let result = {
-            let mut state = self.lock();
-            let mut line = self.link.line();
-            state.settle_line(&mut line);
-            let result = act(&mut state, &mut outbox, now());
-            state.drain(&mut outbox, &mut line);
-            // What is set free with the line is the application's own: after the lock.
-            outbox.line = line.finish();
-            result
-        };
-        self.dispatch(outbox, writes);
+        let mut turn = self.turn();
+        let result = act(&mut turn.state, &mut turn.outbox, now());
+        self.pass_on(turn, writes);
         result
+    }
+
+    /// Takes the core to hand. All of a change that need not be compiled for each kind of it is here and in
+    /// [`pass_on`](Self::pass_on).
+    fn turn(&self) -> Turn<'_> {
+        let mut state = self.lock();
+        let mut line = self.link.line();
+        state.settle_line(&mut line);
+        Turn { line, state, outbox: Outbox::default() }
+    }
+
+    fn pass_on(self: &Arc<Self>, turn: Turn<'_>, writes: Writes) {
+        let Turn { mut line, mut state, mut outbox } = turn;
+        state.drain(&mut outbox, &mut line);
+        // What is set free with the line is the application's own: after the lock.
+        outbox.line = line.finish();
+        drop(state);
+        self.dispatch(outbox, writes);
     }
 
     fn dispatch(self: &Arc<Self>, mut outbox: Outbox<'_>, writes: Writes) {
@@ -410,16 +427,17 @@ impl Driver {
         command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
     ) -> Result<OpenCall, Error> {
         let opened = self.change(Writes::Now, |state, _, now| {
-            // The timer may be late, and calls that are overdue make room.
-            if state.core.poll_timeout().is_some_and(|at| at <= now) {
-                state.core.handle_timeout(now);
-            }
+            state.make_room(now);
             let opened = command(&mut state.core, now);
             if let Ok(call) = opened {
                 state.slots.insert(call, slot);
             }
             opened
         });
+        self.opened(opened)
+    }
+
+    fn opened(self: &Arc<Self>, opened: Result<CallId, mcp_proto::Misuse>) -> Result<OpenCall, Error> {
         match opened {
             Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),

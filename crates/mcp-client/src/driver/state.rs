@@ -107,6 +107,13 @@ impl State {
         }
     }
 
+    /// The timer may be late, and calls that are overdue make room.
+    pub(super) fn make_room(&mut self, now: Instant) {
+        if self.core.poll_timeout().is_some_and(|at| at <= now) {
+            self.core.handle_timeout(now);
+        }
+    }
+
     pub(super) fn drain(&mut self, outbox: &mut Outbox<'_>, line: &mut LineUse<'_>) {
         self.take_back(line);
         while let Some(transmit) = self.core.poll_transmit() {
