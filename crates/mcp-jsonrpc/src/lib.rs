@@ -15,6 +15,7 @@ mod in_flight;
 mod key;
 mod limits;
 mod lines;
+mod members;
 mod message;
 mod plain;
 mod raw;

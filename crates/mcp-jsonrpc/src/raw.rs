@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::Untrusted;
+use crate::{Untrusted, members};
 
 /// A borrowed piece of JSON text: the params, result or error data of a message, still inside the received text.
 ///
@@ -33,6 +33,37 @@ impl<'a> RawRef<'a> {
     /// [`ParseError`] when the text is not valid JSON or does not fit the type.
     pub fn parse<T: Deserialize<'a>>(self) -> Result<T, ParseError> {
         serde_json::from_str(self.0).map_err(|error| ParseError::new(&error))
+    }
+
+    /// As [`parse`](Self::parse), by a function that reads the type: one that is compiled already, where reading a type is
+    /// much code.
+    ///
+    /// # Errors
+    /// [`ParseError`] for the error of the function.
+    pub fn parse_with<T>(self, read: fn(&'a str) -> serde_json::Result<T>) -> Result<T, ParseError> {
+        read(self.0).map_err(|error| ParseError::new(&error))
+    }
+
+    /// The members of these names, in their order, of an object whose other members do not matter. One that is `null` counts
+    /// as absent.
+    ///
+    /// ```
+    /// use mcp_jsonrpc::RawJson;
+    ///
+    /// let params = RawJson::from_text(r#"{"name":"add","arguments":{"a":[1]},"more":7}"#.to_owned())?;
+    /// let [name, uri, arguments] = params.as_raw_ref().members(["name", "uri", "arguments"])?;
+    /// assert_eq!(name.unwrap().parse::<String>()?, "add");
+    /// assert!(uri.is_none());
+    /// assert_eq!(arguments.unwrap().as_str(), r#"{"a":[1]}"#);
+    /// # Ok::<(), mcp_jsonrpc::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON or no object, or has one of these members twice.
+    pub fn members<const N: usize>(self, names: [&str; N]) -> Result<[Option<Self>; N], ParseError> {
+        let mut found = [None; N];
+        members::read(self.0, &names, &mut found).map_err(|error| ParseError::new(&error))?;
+        Ok(found.map(|text| text.filter(|text| *text != "null").map(Self)))
     }
 
     /// Checks that the text is valid JSON throughout. No allocation, no recursion.
@@ -64,6 +95,12 @@ impl<'a> RawRef<'a> {
             Some((start, end)) => RawJson(Repr::Shared { message: Arc::clone(message), start, end }),
             None => self.to_owned(),
         }
+    }
+}
+
+impl<'a> From<&'a RawValue> for RawRef<'a> {
+    fn from(value: &'a RawValue) -> Self {
+        Self(value.get())
     }
 }
 
@@ -138,6 +175,12 @@ impl RawJson {
     /// [`ParseError`] when the text is not valid JSON or does not fit the type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         self.as_raw_ref().parse()
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(value: Box<RawValue>) -> Self {
+        Self::from_raw_value(value)
     }
 }
 
