@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::request::{bare_params, requests};
+use crate::request::{bare_params, other_requests};
 use crate::{
     CacheScope, Implementation, List, ProtocolVersion, ResultType, ServerCapabilities, lenient, meta, methods,
 };
@@ -53,7 +53,7 @@ impl DiscoverResult {
     }
 }
 
-requests! {
+other_requests! {
     DiscoverRequestParams => methods::SERVER_DISCOVER, DiscoverResult;
 }
 

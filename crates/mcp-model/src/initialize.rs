@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::request::{bare_params, notifications, requests};
+use crate::request::{bare_params, notifications, other_requests, requests};
 use crate::{
     ClientCapabilities, EmptyResult, Implementation, ProtocolVersion, ServerCapabilities, lenient, methods,
 };
@@ -82,8 +82,11 @@ bare_params! {
     PingRequestParams;
 }
 
-requests! {
+other_requests! {
     InitializeRequestParams => methods::INITIALIZE, InitializeResult;
+}
+
+requests! {
     PingRequestParams => methods::PING, EmptyResult;
 }
 

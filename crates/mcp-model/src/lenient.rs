@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::ResultType;
+use crate::{ResultType, json};
 
 /// Reads an optional hint: `null` and a value of the wrong shape count as absent.
 pub(crate) fn hint<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
@@ -18,8 +18,15 @@ where
     D: Deserializer<'de>,
     T: DeserializeOwned,
 {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str::<Option<T>>(raw.get()).unwrap_or(None))
+    Ok(read_hint(&Box::<RawValue>::deserialize(deserializer)?))
+}
+
+/// Reads a hint that was kept raw.
+pub(crate) fn read_hint<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    match raw.get() {
+        "null" => None,
+        text => json::read(text).ok(),
+    }
 }
 
 /// Like [`hint`] for text and numbers, without the copy: for notifications, which may come in streams.

@@ -40,6 +40,7 @@ mod identifier;
 mod implementation;
 mod initialize;
 mod input;
+mod json;
 mod lenient;
 mod list;
 mod logging;
@@ -88,6 +89,7 @@ pub use self::initialize::{
     InitializeRequestParams, InitializeResult, InitializedNotificationParams, PingRequestParams,
 };
 pub use self::input::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
+pub use self::json::{FromJson, ToJson};
 pub use self::list::{List, MAX_LIST_ITEMS, RejectedItem};
 pub use self::logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelRequestParams};
 pub use self::meta::MetaObject;

@@ -146,7 +146,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
                             "more than {MAX_LIST_ITEMS} items in one list"
                         )));
                     }
-                    match serde_json::from_str(raw.get()) {
+                    match crate::json::read(raw.get()) {
                         Ok(item) => list.items.push(item),
                         Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
                     }

@@ -1,5 +1,6 @@
 //! What makes a type the parameters of a request or a notification.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -13,6 +14,27 @@ pub trait Request {
 
     /// What a successful answer holds.
     type Result: DeserializeOwned;
+
+    /// Reads the result from its JSON text. For the types of this crate that is compiled here; see
+    /// [`FromJson`](crate::FromJson).
+    ///
+    /// # Errors
+    /// When the text is not JSON, or does not fit the type.
+    fn read_result(text: &str) -> serde_json::Result<Self::Result> {
+        serde_json::from_str(text)
+    }
+
+    /// Writes the parameters as JSON text. For the types of this crate that is compiled here; see
+    /// [`ToJson`](crate::ToJson).
+    ///
+    /// # Errors
+    /// When they have no JSON form.
+    fn write_params(&self) -> serde_json::Result<Box<RawValue>>
+    where
+        Self: Serialize,
+    {
+        serde_json::value::to_raw_value(self)
+    }
 }
 
 /// The parameters of a notification.
@@ -30,8 +52,29 @@ pub trait WithMeta {
     fn set_meta(&mut self, meta: Option<Box<RawValue>>);
 }
 
-/// The table row: `Params => "method" -> Result`.
+/// The table row: `Params => "method" -> Result`. For the requests that a client sends as a type.
 macro_rules! requests {
+    ($( $params:ty => $method:expr, $result:ty; )+) => { $(
+        impl $crate::Request for $params {
+            const METHOD: &'static str = $method;
+            type Result = $result;
+
+            fn read_result(text: &str) -> serde_json::Result<$result> {
+                $crate::FromJson::from_json(text)
+            }
+
+            fn write_params(&self) -> serde_json::Result<Box<serde_json::value::RawValue>> {
+                $crate::ToJson::to_json(self)
+            }
+        }
+
+        $crate::json::to_json!($params,);
+        $crate::request::with_meta!($params);
+    )+ };
+}
+
+/// The same table for the others.
+macro_rules! other_requests {
     ($( $params:ty => $method:expr, $result:ty; )+) => { $(
         impl $crate::Request for $params {
             const METHOD: &'static str = $method;
@@ -188,4 +231,6 @@ pub trait Page {
     fn next_cursor(&self) -> Option<&str>;
 }
 
-pub(crate) use {bare_params, notifications, paginated_params, paginated_results, requests, with_meta};
+pub(crate) use {
+    bare_params, notifications, other_requests, paginated_params, paginated_results, requests, with_meta,
+};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::request::{bare_params, notifications, requests};
+use crate::request::{bare_params, notifications, other_requests};
 use crate::{ProtocolVersion, methods};
 
 /// A root.
@@ -81,7 +81,7 @@ impl ListRootsResult {
     }
 }
 
-requests! {
+other_requests! {
     ListRootsRequestParams => methods::ROOTS_LIST, ListRootsResult;
 }
 

@@ -14,7 +14,7 @@ pub use self::message::{SamplingContent, SamplingMessage};
 pub use self::preferences::{ModelHint, ModelPreferences};
 pub use self::tool_rules::ToolMessageFault;
 use crate::open_enum::open_enum;
-use crate::request::requests;
+use crate::request::other_requests;
 use crate::version::NotInVersion;
 use crate::{List, ProtocolVersion, Role, TaskMetadata, Tool, lenient, methods, number};
 
@@ -176,6 +176,6 @@ impl CreateMessageResult {
     }
 }
 
-requests! {
+other_requests! {
     CreateMessageRequestParams => methods::SAMPLING_CREATE_MESSAGE, CreateMessageResult;
 }

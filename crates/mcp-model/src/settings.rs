@@ -107,7 +107,7 @@ pub(crate) use capabilities;
 pub(crate) fn declared<T: DeserializeOwned + Default>(raw: &RawValue) -> Option<T> {
     match raw.get() {
         "null" | "false" => None,
-        text => Some(serde_json::from_str(text).unwrap_or_default()),
+        text => Some(crate::json::read(text).unwrap_or_default()),
     }
 }
 

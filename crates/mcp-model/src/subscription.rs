@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::request::{notifications, requests};
+use crate::request::{notifications, other_requests};
 use crate::{EmptyResult, RequestId, ResultType, lenient, meta, methods};
 
 /// Which notices a client wants, or a server grants.
@@ -157,7 +157,7 @@ pub fn subscription_id(meta: Option<&RawValue>) -> Option<RequestId> {
     meta::read(meta, meta::SUBSCRIPTION_ID)
 }
 
-requests! {
+other_requests! {
     SubscriptionsListenRequestParams => methods::SUBSCRIPTIONS_LISTEN, SubscriptionsListenResult;
 }
 

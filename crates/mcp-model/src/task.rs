@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use self::reading::Flat;
 use crate::open_enum::open_enum;
-use crate::request::{notifications, paginated_params, requests};
+use crate::request::{notifications, other_requests, paginated_params, requests};
 use crate::{EmptyResult, InputRequests, InputResponses, List, Page, ResultType, lenient, methods};
 
 /// Makes a request a task (2025-11-25 only).
@@ -353,9 +353,12 @@ pub struct TaskNotificationParams {
 
 requests! {
     GetTaskRequestParams => methods::TASKS_GET, GetTaskResult;
-    GetTaskPayloadRequestParams => methods::TASKS_RESULT, GetTaskPayloadResult;
     ListTasksRequestParams => methods::TASKS_LIST, ListTasksResult;
     CancelTaskRequestParams => methods::TASKS_CANCEL, CancelTaskResult;
+}
+
+other_requests! {
+    GetTaskPayloadRequestParams => methods::TASKS_RESULT, GetTaskPayloadResult;
     UpdateTaskRequestParams => methods::TASKS_UPDATE, EmptyResult;
 }
 

@@ -171,7 +171,7 @@ fn tool_result(members: &mut Members) -> Built<ToolResultContent> {
 }
 
 fn hint<T: DeserializeOwned>(raw: Option<Box<RawValue>>) -> Option<T> {
-    raw.and_then(|raw| serde_json::from_str::<Option<T>>(raw.get()).unwrap_or(None))
+    raw.and_then(|raw| lenient::read_hint(&raw))
 }
 
 fn optional(raw: Option<Box<RawValue>>) -> Option<Box<RawValue>> {

@@ -51,7 +51,7 @@ impl Flat {
             return Ok(task);
         }
         let nested = self.task.take().ok_or(NoTask)?;
-        serde_json::from_str(nested.get()).map_err(|_| NoTask)
+        crate::json::read(nested.get()).map_err(|_| NoTask)
     }
 
     fn take_own(&mut self) -> Result<Task, NoTask> {

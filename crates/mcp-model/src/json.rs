@@ -1,0 +1,161 @@
+//! Reading types from JSON text and writing them to it, compiled once.
+//!
+//! `serde_json::from_str` and `to_raw_value` do the same and are generic: what they come to for a type is compiled again
+//! in each crate that names it. These functions are compiled here.
+
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
+use serde_json::de::StrRead;
+use serde_json::value::RawValue;
+
+use crate::{
+    CallToolResult, CancelTaskResult, CancelledNotificationParams, ClientCapabilities, CompleteResult,
+    CreateMessageRequestParams, CreateMessageResult, CreateTaskResult, DiscoverResult, EmptyResult,
+    GetPromptResult, GetTaskPayloadRequestParams, GetTaskResult, Implementation, InitializeRequestParams,
+    InputRequest, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListRootsResult, ListTasksResult, ListToolsResult, LoggingMessageNotificationParams,
+    ProgressNotificationParams, ReadResourceResult, ServerCapabilities,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, TaskMetadata,
+    UnsupportedProtocolVersionData,
+};
+
+/// What a client receives.
+pub trait FromJson: Sized {
+    /// Reads one from its JSON text, as `serde_json::from_str` does.
+    ///
+    /// # Errors
+    /// When the text is not JSON, or does not fit the type.
+    fn from_json(text: &str) -> serde_json::Result<Self>;
+}
+
+/// What a client sends.
+pub trait ToJson {
+    /// Writes its JSON text, as `serde_json::value::to_raw_value` does.
+    ///
+    /// # Errors
+    /// When it has no JSON form.
+    fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
+}
+
+/// Reads JSON text. In contrast to `serde_json::from_str` a struct is read from an object alone, and not from an array of its
+/// members either: no such array is in the protocol, and reading it is as much code again.
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = T::deserialize(Objects(&mut deserializer))?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+struct Objects<'a, 'de>(&'a mut serde_json::Deserializer<StrRead<'de>>);
+
+macro_rules! pass_on {
+    ($( $method:ident )+) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> serde_json::Result<V::Value> {
+            self.0.$method(visitor)
+        }
+    )+ };
+}
+
+impl<'de> Deserializer<'de> for Objects<'_, 'de> {
+    type Error = serde_json::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> serde_json::Result<V::Value> {
+        self.0.deserialize_map(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> serde_json::Result<V::Value> {
+        self.0.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> serde_json::Result<V::Value> {
+        self.0.deserialize_enum(name, variants, visitor)
+    }
+
+    pass_on! {
+        deserialize_any deserialize_bool deserialize_f32 deserialize_f64 deserialize_i8 deserialize_i16 deserialize_i32
+        deserialize_i64 deserialize_ignored_any deserialize_map deserialize_option deserialize_seq deserialize_str
+        deserialize_string deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_unit
+    }
+
+    // What no type of the specification is made of; JSON says itself what it holds.
+    forward_to_deserialize_any! {
+        i128 u128 char bytes byte_buf unit_struct tuple tuple_struct identifier
+    }
+}
+
+macro_rules! from_json {
+    ($( $name:ty, )+) => { $(
+        impl FromJson for $name {
+            fn from_json(text: &str) -> serde_json::Result<Self> {
+                read(text)
+            }
+        }
+    )+ };
+}
+
+macro_rules! to_json {
+    ($( $name:ty, )+) => { $(
+        impl $crate::ToJson for $name {
+            fn to_json(&self) -> serde_json::Result<Box<serde_json::value::RawValue>> {
+                serde_json::value::to_raw_value(self)
+            }
+        }
+    )+ };
+}
+
+pub(crate) use to_json;
+
+from_json! {
+    CallToolResult,
+    CancelTaskResult,
+    CancelledNotificationParams,
+    CompleteResult,
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateTaskResult,
+    DiscoverResult,
+    EmptyResult,
+    GetPromptResult,
+    GetTaskResult,
+    Implementation,
+    InputRequest,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourceTemplatesResult,
+    ListResourcesResult,
+    ListTasksResult,
+    ListToolsResult,
+    LoggingMessageNotificationParams,
+    ProgressNotificationParams,
+    ReadResourceResult,
+    ServerCapabilities,
+    SubscriptionsAcknowledgedNotificationParams,
+    UnsupportedProtocolVersionData,
+}
+
+// The params of most requests are in the tables of `requests!`.
+to_json! {
+    ClientCapabilities,
+    CreateMessageResult,
+    EmptyResult,
+    GetTaskPayloadRequestParams,
+    Implementation,
+    InitializeRequestParams,
+    ListRootsResult,
+    SubscriptionsListenRequestParams,
+    TaskMetadata,
+}
