@@ -21,11 +21,10 @@ use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
 use mcp_model::{CacheScope, ProtocolVersion, meta, methods};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::call::{CallOptions, ModernCall};
 use crate::connection::Connection;
+use crate::envelope::string_member;
 
 /// What a connection may keep of results that the server lets it use again (modern era; "Caching").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +236,7 @@ impl ResultCache {
         if (ticket.epoch, ticket.authorization) != current {
             return;
         }
-        let Some((ttl, mut shared)) = hints(result.as_str()) else { return };
+        let Some((ttl, mut shared)) = hints(result.as_raw_ref()) else { return };
         let Some(expires) = now.checked_add(ttl.min(self.config.max_ttl)) else { return };
         // All pages of a list have the strictest scope of any of them.
         if shared && self.pages(&key).any(|page| page.authorization.is_some()) {
@@ -289,10 +288,6 @@ impl ResultCache {
     /// The server refused a call of this method. Where it may know the item, the argument or the cursor no more, the list
     /// that they came from is out of date.
     pub(crate) fn handle_refused(&mut self, method: &str, params: Option<&RawJson>, code: ErrorCode) {
-        #[derive(Deserialize)]
-        struct Page {
-            cursor: Option<String>,
-        }
         // -32002 was retired with 2026-07-28, and some servers of that revision send it all the same.
         let unknown = code == ErrorCode::INVALID_PARAMS
             || code == ErrorCode::METHOD_NOT_FOUND
@@ -304,9 +299,8 @@ impl ResultCache {
         if let Some(family) = Family::listing(method) {
             return self.forget(family);
         }
-        let has_cursor = || {
-            params.and_then(|params| params.parse::<Page>().ok()).is_some_and(|page| page.cursor.is_some())
-        };
+        let has_cursor =
+            || params.is_some_and(|params| string_member(params.as_raw_ref(), "cursor").is_some());
         if let Some(family) = Family::of(method).filter(|_| has_cursor()) {
             self.forget(family);
         }
@@ -413,11 +407,11 @@ impl Key {
             methods::TOOLS_LIST => methods::TOOLS_LIST,
             _ => return None,
         };
-        let params = params.map_or("{}", RawJson::as_str);
         // Answers that the application put in by itself (`inputResponses`, `requestState`) are for one call.
-        if method == methods::RESOURCES_READ && !is_plain_read(params) {
+        if method == methods::RESOURCES_READ && !params.is_none_or(is_plain_read) {
             return None;
         }
+        let params = params.map_or("{}", RawJson::as_str);
         // Trace context tells calls apart for people, and not for the server.
         let telling = |(name, _): &(&String, _)| !TRACE_CONTEXT.contains(&name.as_str());
         let meta: Vec<_> = options.meta.iter().flatten().filter(telling).collect();
@@ -432,44 +426,24 @@ impl Key {
 
 const TRACE_CONTEXT: [&str; 3] = [meta::BAGGAGE, meta::TRACEPARENT, meta::TRACESTATE];
 
-fn is_plain_read(params: &str) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Read<'a> {
-        #[serde(borrow)]
-        input_responses: Option<&'a RawValue>,
-        #[serde(borrow)]
-        request_state: Option<&'a RawValue>,
-    }
-    serde_json::from_str::<Read<'_>>(params)
-        .is_ok_and(|read| read.input_responses.is_none() && read.request_state.is_none())
+fn is_plain_read(params: &RawJson) -> bool {
+    let answers = params.as_raw_ref().members(["inputResponses", "requestState"]);
+    answers.is_ok_and(|answers| answers.iter().all(Option::is_none))
 }
 
 fn read_uri(params: RawRef<'_>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        uri: String,
-    }
-    params.parse::<Named>().ok().map(|named| named.uri)
+    string_member(params, "uri")
 }
 
 /// How long a result is fresh, and whether for everybody. `None`: it is not.
-fn hints(result: &str) -> Option<(Duration, bool)> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Hints<'a> {
-        #[serde(borrow)]
-        ttl_ms: Option<&'a RawValue>,
-        #[serde(borrow)]
-        cache_scope: Option<&'a RawValue>,
-    }
+fn hints(result: RawRef<'_>) -> Option<(Duration, bool)> {
     // Most results of most servers have none, and need not be read for it.
-    if !result.contains("\"ttlMs\"") {
+    if !result.as_str().contains("\"ttlMs\"") {
         return None;
     }
-    let Hints { ttl_ms, cache_scope } = serde_json::from_str(result).ok()?;
-    let ttl = whole_number(ttl_ms?.get()).filter(|ttl| *ttl > 0)?;
-    let scope = cache_scope.and_then(|scope| serde_json::from_str::<CacheScope>(scope.get()).ok());
+    let [ttl_ms, cache_scope] = result.members(["ttlMs", "cacheScope"]).ok()?;
+    let ttl = whole_number(ttl_ms?.as_str()).filter(|ttl| *ttl > 0)?;
+    let scope = cache_scope.and_then(|scope| scope.parse::<CacheScope>().ok());
     Some((Duration::from_millis(ttl), CacheScope::is_shared(scope.as_ref())))
 }
 

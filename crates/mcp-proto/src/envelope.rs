@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mcp_jsonrpc::{RawJson, RequestId, encode};
+use mcp_jsonrpc::{RawJson, RawRef, RequestId, encode};
 use mcp_model::{MetaObject, meta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -22,6 +22,12 @@ pub(crate) struct Params<'a> {
     pub(crate) protocol: Option<&'a MetaObject>,
     /// Asks for progress under this token.
     pub(crate) progress_token: Option<&'a RequestId>,
+}
+
+/// The member of this name, where it is a string.
+pub(crate) fn string_member(object: RawRef<'_>, name: &str) -> Option<String> {
+    let [member] = object.members([name]).ok()?;
+    member?.parse().ok()
 }
 
 /// Writes a request into the emptied buffer.

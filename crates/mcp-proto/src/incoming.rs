@@ -5,13 +5,15 @@ use std::time::Instant;
 use mcp_jsonrpc::{
     DecodeError, ErrorResponse, Incoming, Message, Notification, RawRef, Removed, RequestId, Response, Shape,
 };
-use mcp_model::{CancelledNotificationParams, ProgressToken, ProtocolVersion};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use mcp_model::{
+    CancelledNotificationParams, FromJson, LoggingMessageNotificationParams, ProgressNotificationParams,
+    ProgressToken, ProtocolVersion,
+};
 
 use crate::call::{CallId, CallKind, CallState, LastProgress};
 use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
+use crate::envelope::string_member;
 use crate::error::CallError;
 use crate::event::{Event, ListKind};
 use crate::phase::Phase;
@@ -264,7 +266,7 @@ impl Connection {
             | "notifications/resources/updated"
                 if !self.is_wanted(origin, method, params) => {}
             "notifications/cancelled" => {
-                if let Some(cancelled) = self.typed::<CancelledNotificationParams>(method, params)
+                if let Some(cancelled) = self.typed(method, params, CancelledNotificationParams::from_json)
                     && let Some(id) = cancelled.request_id.map(wire_id)
                 {
                     if self.phase.modern().is_some() {
@@ -276,7 +278,7 @@ impl Connection {
             }
             "notifications/progress" => self.handle_progress(now, params),
             "notifications/message" => {
-                if let Some(log) = self.typed(method, params) {
+                if let Some(log) = self.typed(method, params, LoggingMessageNotificationParams::from_json) {
                     self.push_event(Event::Log(log));
                 }
             }
@@ -286,21 +288,12 @@ impl Connection {
                 self.push_event(Event::ListChanged(ListKind::Resources))
             }
             "notifications/resources/updated" => {
-                #[derive(Deserialize)]
-                struct Updated {
-                    uri: String,
-                }
-                if let Some(Updated { uri }) = self.typed(method, params) {
+                if let Some(uri) = self.named(method, params, "uri") {
                     self.push_event(Event::ResourceUpdated { uri });
                 }
             }
             "notifications/elicitation/complete" => {
-                #[derive(Deserialize)]
-                #[serde(rename_all = "camelCase")]
-                struct Complete {
-                    elicitation_id: String,
-                }
-                if let Some(Complete { elicitation_id }) = self.typed(method, params) {
+                if let Some(elicitation_id) = self.named(method, params, "elicitationId") {
                     self.push_event(Event::ElicitationComplete { elicitation_id });
                 }
             }
@@ -321,7 +314,7 @@ impl Connection {
 
     fn handle_progress(&mut self, now: Instant, params: Option<RawRef<'_>>) {
         let method = "notifications/progress";
-        let Some(progress) = self.typed::<mcp_model::ProgressNotificationParams>(method, params) else {
+        let Some(progress) = self.typed(method, params, ProgressNotificationParams::from_json) else {
             return;
         };
         let token = token_id(&progress.progress_token);
@@ -352,16 +345,28 @@ impl Connection {
     }
 
     /// Reads the params of a notification, or reports that they are malformed.
-    fn typed<T: DeserializeOwned>(&mut self, method: &str, params: Option<RawRef<'_>>) -> Option<T> {
+    fn typed<T>(
+        &mut self,
+        method: &str,
+        params: Option<RawRef<'_>>,
+        read: fn(&str) -> serde_json::Result<T>,
+    ) -> Option<T> {
         // A derived reader would also take an array, member by member.
         let object = params.filter(|params| params.as_str().starts_with('{'));
-        match object.map(|params| params.parse::<T>()) {
-            Some(Ok(typed)) => Some(typed),
-            _ => {
-                self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());
-                None
-            }
+        let typed = object.and_then(|params| read(params.as_str()).ok());
+        if typed.is_none() {
+            self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());
         }
+        typed
+    }
+
+    /// The one string that a notification has, or reports that it is malformed.
+    fn named(&mut self, method: &str, params: Option<RawRef<'_>>, name: &str) -> Option<String> {
+        let named = params.and_then(|params| string_member(params, name));
+        if named.is_none() {
+            self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());
+        }
+        named
     }
 }
 

@@ -4,11 +4,9 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
 use mcp_model::{
-    Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities,
+    FromJson, Implementation, InitializeRequestParams, ProtocolVersion, ServerCapabilities, ToJson,
     UnsupportedProtocolVersionData, methods,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions};
 use crate::connection::Connection;
@@ -51,7 +49,7 @@ impl Connection {
             self.config.capabilities(),
             self.config.client_info.clone(),
         );
-        let params = RawJson::from_serialize(&params).map_err(|_| Misuse::Unserializable)?;
+        let params = params.to_json().map(RawJson::from).map_err(|_| Misuse::Unserializable)?;
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
         self.send_request(now, call, methods::INITIALIZE, Some(&params), kind, &options)
     }
@@ -147,7 +145,11 @@ pub(crate) fn versions_shown(error: &ErrorObject) -> String {
 }
 
 fn read_versions(error: &ErrorObject) -> Option<UnsupportedProtocolVersionData> {
-    error.data.as_ref().filter(|data| data.as_str().trim_start().starts_with('{'))?.parse().ok()
+    let data = error.data.as_ref()?.as_str();
+    if !data.trim_start().starts_with('{') {
+        return None;
+    }
+    UnsupportedProtocolVersionData::from_json(data).ok()
 }
 
 /// The newest legacy revision that a refusal of `initialize` names and that is worth another attempt.
@@ -163,43 +165,35 @@ fn legacy_version_offered(error: &ErrorObject) -> Option<ProtocolVersion> {
 
 /// Reads an `InitializeResult` leniently: only the revision decides whether there is a connection.
 pub(crate) fn read_result(result: RawRef<'_>, reason: VerdictReason) -> Result<ServerFacts, CallError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Raw<'a> {
-        protocol_version: String,
-        #[serde(borrow, default)]
-        capabilities: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        server_info: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        instructions: Option<&'a RawValue>,
-    }
     let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
     if !result.as_str().starts_with('{') {
         return Err(invalid("the initialize result is no object"));
     }
-    let raw: Raw<'_> =
-        result.parse().map_err(|_| invalid("the initialize result has no readable protocolVersion"))?;
-    let protocol_version = match raw.protocol_version.parse::<ProtocolVersion>() {
+    let members = result.members(["protocolVersion", "capabilities", "serverInfo", "instructions"]);
+    let [version, capabilities, server_info, instructions] = members.unwrap_or_default();
+    let version = version
+        .and_then(|version| version.parse::<String>().ok())
+        .ok_or_else(|| invalid("the initialize result has no readable protocolVersion"))?;
+    let protocol_version = match version.parse::<ProtocolVersion>() {
         // A modern revision is not reached by `initialize`: a server that answers one breaks its own rules.
         Ok(version) if version.is_legacy() => version,
         _ => {
             return Err(CallError::UnsupportedVersion {
-                server: excerpt(&raw.protocol_version, MAX_SHOWN_VERSION),
+                server: excerpt(&version, MAX_SHOWN_VERSION),
                 client: ProtocolVersion::LATEST_LEGACY.as_str().to_owned(),
             });
         }
     };
-    let capabilities = match raw.capabilities {
+    let capabilities = match capabilities {
         None => ServerCapabilities::default(),
-        Some(text) => serde_json::from_str(text.get())
+        Some(text) => ServerCapabilities::from_json(text.as_str())
             .map_err(|_| invalid("the capabilities of the server are not an object of the known shape"))?,
     };
     Ok(ServerFacts {
         protocol_version,
         capabilities,
-        server_info: raw.server_info.and_then(|text| serde_json::from_str::<Implementation>(text.get()).ok()),
-        instructions: raw.instructions.and_then(|text| serde_json::from_str::<String>(text.get()).ok()),
+        server_info: server_info.and_then(|text| Implementation::from_json(text.as_str()).ok()),
+        instructions: instructions.and_then(|text| text.parse::<String>().ok()),
         verdict: Verdict::new(protocol_version, reason),
         raw: result.to_owned(),
     })

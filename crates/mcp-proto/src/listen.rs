@@ -18,10 +18,10 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef, RequestId};
 use mcp_model::{
-    ProtocolVersion, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, methods, subscription_id,
+    FromJson, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, ToJson, methods,
+    subscription_id,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
@@ -86,8 +86,8 @@ impl Connection {
         let listening =
             Listening { wanted: wanted.clone(), granted: None, pending: uris.iter().cloned().collect() };
         if version.is_modern() {
-            let params = RawJson::from_serialize(&SubscriptionsListenRequestParams::new(wanted.clone()))
-                .map_err(|_| Misuse::Unserializable)?;
+            let params = SubscriptionsListenRequestParams::new(wanted.clone()).to_json();
+            let params = params.map(RawJson::from).map_err(|_| Misuse::Unserializable)?;
             let kind = CallKind::Listen;
             self.send_request(now, call, methods::SUBSCRIPTIONS_LISTEN, Some(&params), kind, options)?;
             if let Some(state) = self.calls.get_mut(&call) {
@@ -175,8 +175,9 @@ impl Connection {
     /// `notifications/subscriptions/acknowledged`
     pub(crate) fn handle_acknowledged(&mut self, origin: Origin, params: Option<RawRef<'_>>) {
         let call = self.subscription_of(origin, params);
-        let read =
-            params.and_then(|params| params.parse::<SubscriptionsAcknowledgedNotificationParams>().ok());
+        let read = params.and_then(|params| {
+            params.parse_with(SubscriptionsAcknowledgedNotificationParams::from_json).ok()
+        });
         match (call, read) {
             (Some(call), Some(read)) => self.grant(call, read.notifications),
             _ => self.diagnose(DiagnosticKind::ChangeIgnored, "a grant for no subscription"),
@@ -202,13 +203,9 @@ impl Connection {
     }
 
     fn subscription_of(&self, origin: Origin, params: Option<RawRef<'_>>) -> Option<CallId> {
-        #[derive(Deserialize)]
-        struct Marked<'a> {
-            #[serde(rename = "_meta", borrow)]
-            meta: Option<&'a RawValue>,
-        }
-        let marked = params.and_then(|params| params.parse::<Marked<'_>>().ok());
-        let id = subscription_id(marked.and_then(|marked| marked.meta));
+        let marked = params.and_then(|params| params.members(["_meta"]).ok());
+        let id = marked.and_then(|[meta]| meta?.parse::<&RawValue>().ok());
+        let id = subscription_id(id);
         let call = match (id, origin) {
             (Some(id), _) => *self.wire.get(&crate::incoming::wire_id(id))?,
             (None, Origin::Exchange(call)) => call,
@@ -261,5 +258,5 @@ impl Connection {
 }
 
 fn uri_params(uri: &str) -> Option<RawJson> {
-    RawJson::from_serialize(&serde_json::json!({ "uri": uri })).ok()
+    SubscribeRequestParams::new(uri).to_json().ok().map(RawJson::from)
 }

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
 use mcp_model::{
-    LoggingLevel, MetaObject, ProtocolVersion, ResultType, ServerFeature, inspect_result_type, meta, methods,
+    LoggingLevel, MetaObject, ProtocolVersion, ResultType, ServerFeature, ToJson, inspect_result_type, meta,
+    methods,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::connection::Connection;
 use crate::deprecated::DeprecatedFeature;
+use crate::envelope::string_member;
 use crate::era::Wire;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
@@ -54,18 +54,13 @@ impl Connection {
         let declared = capabilities.extensions.remove(meta::TASKS_EXTENSION).is_some();
         let Some((_, members)) = self.meta.as_ref().filter(|_| declared) else { return Ok(None) };
         let mut members = members.clone();
-        members
-            .insert(meta::CLIENT_CAPABILITIES, &capabilities.for_version(version))
-            .map_err(|_| Misuse::Unserializable)?;
+        let capabilities = capabilities.for_version(version).to_json().map_err(|_| Misuse::Unserializable)?;
+        members.insert_raw(meta::CLIENT_CAPABILITIES, capabilities);
         Ok(Some(members))
     }
 
     /// Puts the log level into every later request. The call that asks for it ends at once.
     pub(crate) fn set_log_level(&mut self, params: Option<&RawJson>) -> Result<CallId, Misuse> {
-        #[derive(Deserialize)]
-        struct Wanted {
-            level: LoggingLevel,
-        }
         let Phase::Ready { server } = &self.phase else { return Err(Misuse::NotReady) };
         let (version, feature) = (server.protocol_version, ServerFeature::Logging);
         if !server.capabilities.declares(feature) {
@@ -74,12 +69,12 @@ impl Connection {
                 feature,
             });
         }
-        let wanted: Wanted =
-            params.and_then(|params| params.parse().ok()).ok_or(Misuse::ParamsNotAnObject)?;
+        let level = params.and_then(|params| string_member(params.as_raw_ref(), "level"));
+        let level = LoggingLevel::from(level.ok_or(Misuse::ParamsNotAnObject)?.as_str());
         let nothing = RawJson::from_text("{}".to_owned()).map_err(|_| Misuse::Unserializable)?;
         self.prepare_meta(version)?;
         if let Some((_, members)) = &mut self.meta {
-            members.insert(meta::LOG_LEVEL, &wanted.level).map_err(|_| Misuse::Unserializable)?;
+            members.insert(meta::LOG_LEVEL, &level).map_err(|_| Misuse::Unserializable)?;
         }
         self.note_deprecated(DeprecatedFeature::Logging);
         let call = self.next_call_id();
@@ -105,40 +100,22 @@ impl Connection {
 
     /// What is repeated of the params: the name, and arguments of a tool.
     fn routed(&self, method: &str, params: Option<&RawJson>) -> Result<Routed, Misuse> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Named<'a> {
-            name: Option<String>,
-            uri: Option<String>,
-            task_id: Option<String>,
-            #[serde(borrow)]
-            arguments: Option<&'a RawValue>,
-        }
-        let named = match method {
-            methods::TOOLS_CALL
-            | methods::PROMPTS_GET
-            | methods::RESOURCES_READ
-            | methods::TASKS_GET
-            | methods::TASKS_UPDATE
-            | methods::TASKS_CANCEL => {
-                params.and_then(|params| params.as_raw_ref().parse::<Named<'_>>().ok())
-            }
-            _ => None,
+        let key = match method {
+            methods::TOOLS_CALL | methods::PROMPTS_GET => "name",
+            methods::RESOURCES_READ => "uri",
+            methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL => "taskId",
+            _ => return Ok((None, Vec::new())),
         };
-        let Some(named) = named else { return Ok((None, Vec::new())) };
-        match method {
-            methods::TOOLS_CALL => {
-                let arguments = named.arguments.map_or("{}", RawValue::get);
-                let tool = named.name.as_deref().unwrap_or_default();
-                let params = self.tools.params(tool, arguments);
-                let unsendable =
-                    |error: ToolHeadersError| Misuse::UnsendableArgument { reason: error.to_string() };
-                Ok((named.name, params.map_err(unsendable)?))
-            }
-            methods::PROMPTS_GET => Ok((named.name, Vec::new())),
-            methods::RESOURCES_READ => Ok((named.uri, Vec::new())),
-            _ => Ok((named.task_id, Vec::new())),
+        let members = params.and_then(|params| params.as_raw_ref().members([key, "arguments"]).ok());
+        let [name, arguments] = members.unwrap_or_default();
+        let name = name.and_then(|name| name.parse::<String>().ok());
+        if method != methods::TOOLS_CALL {
+            return Ok((name, Vec::new()));
         }
+        let arguments = arguments.map_or("{}", RawRef::as_str);
+        let params = self.tools.params(name.as_deref().unwrap_or_default(), arguments);
+        let unsendable = |error: ToolHeadersError| Misuse::UnsendableArgument { reason: error.to_string() };
+        Ok((name, params.map_err(unsendable)?))
     }
 
     /// A result arrived for a call of the application. What kind of result it is is looked at before anything else: read

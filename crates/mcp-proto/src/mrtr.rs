@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitRequest;
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef, RequestId};
-use mcp_model::{InputRequest as Embedded, InputRequiredResult, methods};
+use mcp_model::{FromJson, InputRequest as Embedded, InputRequiredResult, ToJson, methods};
 use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallState, earliest};
@@ -108,8 +108,9 @@ impl Connection {
         if modern.rounds > limit {
             return Err(CallError::TooManyRounds { limit });
         }
-        let required: InputRequiredResult =
-            result.parse().map_err(|_| invalid("the input_required result is not readable"))?;
+        let required = result
+            .parse_with(InputRequiredResult::from_json)
+            .map_err(|_| invalid("the input_required result is not readable"))?;
         if !required.is_valid() {
             return Err(invalid("the input_required result asks for nothing and has no state"));
         }
@@ -122,11 +123,10 @@ impl Connection {
         }
         let mut entries = Vec::new();
         for (key, raw) in asked {
-            let embedded: Embedded =
-                serde_json::from_str(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
-            let raw = RawJson::from_serialize(raw.as_ref())
-                .map_err(|_| invalid("an input request is not readable"))?;
-            let entry = self.read_entry(&embedded)?;
+            let embedded =
+                Embedded::from_json(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
+            let raw = RawJson::from(raw);
+            let entry = self.read_entry(embedded)?;
             entries.push(Item { key, raw, entry });
         }
         if entries.is_empty() {
@@ -147,19 +147,18 @@ impl Connection {
     }
 
     /// One question, checked as if it had come by itself.
-    pub(crate) fn read_entry(&mut self, embedded: &Embedded) -> Result<Entry, CallError> {
+    pub(crate) fn read_entry(&mut self, embedded: Embedded) -> Result<Entry, CallError> {
         let undeclared = || CallError::InvalidResult {
             reason: "the server asked for input that this client did not declare".to_owned(),
         };
-        let params = embedded.params.as_ref().map(|params| RawJson::from_serialize(params.as_ref()));
-        let params = params.transpose().map_err(|_| undeclared())?;
+        let params = embedded.params.map(RawJson::from);
         let params = params.as_ref().map(RawJson::as_raw_ref);
         let refused = |error: ErrorObject| CallError::InvalidResult { reason: error.message };
         match embedded.method.as_str() {
             methods::ROOTS_LIST if self.config.roots.is_some() => {
                 self.note_deprecated(DeprecatedFeature::Roots);
-                let roots = RawJson::from_serialize(&self.current_roots()).map_err(|_| undeclared())?;
-                Ok(Entry::Answer(roots))
+                let roots = self.current_roots().to_json().map_err(|_| undeclared())?;
+                Ok(Entry::Answer(roots.into()))
             }
             methods::ELICITATION_CREATE if self.serves_elicitation() => {
                 Ok(Entry::Ask(InputRequest::Elicit(self.read_elicitation(params).map_err(refused)?)))
@@ -317,7 +316,7 @@ pub(crate) enum Entry {
 impl InputRequest {
     /// How much of the peer's text it holds.
     pub(crate) fn bytes(&self) -> usize {
-        self.text().len()
+        self.params().as_str().len()
     }
 
     pub(crate) const fn method(&self) -> &'static str {
@@ -328,10 +327,10 @@ impl InputRequest {
     }
 
     /// Its params, as they came.
-    pub(crate) fn text(&self) -> &str {
+    pub(crate) fn params(&self) -> RawRef<'_> {
         match self {
-            Self::Elicit(request) => ElicitRequest::raw(request).get(),
-            Self::CreateMessage(params) => params.as_str(),
+            Self::Elicit(request) => ElicitRequest::raw(request).into(),
+            Self::CreateMessage(params) => params.as_raw_ref(),
         }
     }
 }

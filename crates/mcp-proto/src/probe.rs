@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawRef};
-use mcp_model::{DiscoverResult, ProtocolVersion, ResultType, inspect_result_type, methods};
+use mcp_model::{DiscoverResult, FromJson, ProtocolVersion, ResultType, inspect_result_type, methods};
 
 use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
 use crate::connection::Connection;
@@ -323,16 +323,12 @@ impl Connection {
 const PATIENCE_WITH_KNOWN: u32 = 3;
 
 fn read_result(result: RawRef<'_>) -> Option<DiscoverResult> {
-    let result: DiscoverResult = result.as_str().starts_with('{').then(|| result.parse().ok())??;
+    let text = result.as_str();
+    let result = text.starts_with('{').then(|| DiscoverResult::from_json(text).ok())??;
     matches!(result.result_type, None | Some(ResultType::Complete)).then_some(result)
 }
 
 fn has_result_type(result: RawRef<'_>) -> bool {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Typed {
-        result_type: Option<ResultType>,
-    }
     inspect_result_type(result.as_str()).is_ok()
-        && result.parse::<Typed>().is_ok_and(|typed| typed.result_type.is_some())
+        && result.members(["resultType"]).is_ok_and(|[result_type]| result_type.is_some())
 }

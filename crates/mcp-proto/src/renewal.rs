@@ -22,11 +22,11 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
 use mcp_model::{ProtocolVersion, methods};
-use serde::Deserialize;
 
 use crate::call::{CallId, CallKind, CallOptions};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
+use crate::envelope::string_member;
 use crate::era::VerdictReason;
 use crate::error::CallError;
 use crate::event::{EndReason, Event};
@@ -71,11 +71,7 @@ pub(crate) enum Setup {
 
 impl Setup {
     pub(crate) fn of(method: &str, params: Option<&RawJson>) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Subscription {
-            uri: String,
-        }
-        let uri = |params: &RawJson| params.parse::<Subscription>().ok().map(|subscription| subscription.uri);
+        let uri = |params: &RawJson| string_member(params.as_raw_ref(), "uri");
         match method {
             methods::LOGGING_SET_LEVEL => Some(Self::Logging(params?.clone())),
             methods::RESOURCES_SUBSCRIBE => Some(Self::Subscribe(uri(params?)?, params?.clone())),

@@ -5,10 +5,9 @@
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
 use mcp_model::{
-    CreateMessageRequestParams, CreateMessageResult, ProtocolVersion, SamplingMessageContentBlock,
+    CreateMessageRequestParams, CreateMessageResult, FromJson, ProtocolVersion, SamplingMessageContentBlock,
+    ToJson,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
@@ -24,18 +23,18 @@ pub(crate) struct SamplingAsked {
 }
 
 /// The members of a request that this client goes by.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Read<'a> {
-    #[serde(borrow)]
-    max_tokens: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_choice: Option<&'a RawValue>,
+    max_tokens: Option<RawRef<'a>>,
+    tools: Option<RawRef<'a>>,
+    tool_choice: Option<RawRef<'a>>,
 }
 
-impl Read<'_> {
+impl<'a> Read<'a> {
+    fn of(params: RawRef<'a>) -> Option<Self> {
+        let [max_tokens, tools, tool_choice] = params.members(["maxTokens", "tools", "toolChoice"]).ok()?;
+        Some(Self { max_tokens, tools, tool_choice })
+    }
+
     const fn uses_tools(&self) -> bool {
         self.tools.is_some() || self.tool_choice.is_some()
     }
@@ -44,12 +43,9 @@ impl Read<'_> {
 impl SamplingAsked {
     /// What a request that was read before asks for.
     pub(crate) fn of(params: &RawJson) -> Self {
-        let read = params.as_raw_ref().parse::<Read<'_>>().ok();
+        let read = Read::of(params.as_raw_ref());
         Self {
-            max_tokens: read
-                .as_ref()
-                .and_then(|read| read.max_tokens)
-                .and_then(|count| serde_json::from_str(count.get()).ok()),
+            max_tokens: read.as_ref().and_then(|read| read.max_tokens).and_then(|count| count.parse().ok()),
             tools: read.is_some_and(|read| read.tools.is_some()),
         }
     }
@@ -63,8 +59,8 @@ impl Connection {
         if !params.as_str().starts_with('{') {
             return Err(invalid("params are no object"));
         }
-        let read: Read<'_> = params.parse().map_err(|_| invalid("params are not readable"))?;
-        if read.max_tokens.is_some_and(|count| serde_json::from_str::<u64>(count.get()).is_err()) {
+        let read = Read::of(params).ok_or_else(|| invalid("params are not readable"))?;
+        if read.max_tokens.is_some_and(|count| count.parse::<u64>().is_err()) {
             return Err(invalid("maxTokens is no whole number"));
         }
         // An earlier revision does not know these members.
@@ -75,7 +71,7 @@ impl Connection {
         if read.uses_tools() && !self.config.sampling_tools {
             return Err(invalid("this client did not declare sampling with tools"));
         }
-        match params.parse::<CreateMessageRequestParams>() {
+        match params.parse_with(CreateMessageRequestParams::from_json) {
             Ok(request) => {
                 request.check_tool_messages().map_err(|fault| invalid(&fault.to_string()))?;
             }
@@ -94,7 +90,7 @@ impl Connection {
     ) -> Result<RawJson, ErrorObject> {
         let version = self.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
         // One that cannot be read is the application's own extension of the protocol, or its own mistake.
-        let Ok(sampled) = result.parse::<CreateMessageResult>() else { return Ok(result) };
+        let Ok(sampled) = CreateMessageResult::from_json(result.as_str()) else { return Ok(result) };
         let refuse = |connection: &mut Self, why: String| {
             connection.diagnose(DiagnosticKind::ServerRequestAnswerInvalid, why.clone());
             Err(ErrorObject::new(ErrorCode::INTERNAL_ERROR, why))
@@ -114,8 +110,8 @@ impl Connection {
         if version >= ProtocolVersion::V2025_11_25 {
             return Ok(result);
         }
-        match sampled.for_version(version).map(|said| RawJson::from_serialize(&said)) {
-            Ok(Ok(said)) => Ok(said),
+        match sampled.for_version(version).map(|said| said.to_json()) {
+            Ok(Ok(said)) => Ok(said.into()),
             Ok(Err(_)) => Ok(result),
             Err(not) => refuse(self, not.to_string()),
         }

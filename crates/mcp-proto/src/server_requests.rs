@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
 use mcp_jsonrpc::{ErrorCode, ErrorObject, ParseError, RawJson, RawRef, RequestId, encode};
-use mcp_model::{EmptyResult, ProtocolVersion, methods};
-use serde::Serialize;
+use mcp_model::{EmptyResult, ProtocolVersion, ToJson, methods};
+use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind};
 use crate::config::ElicitationSupport;
@@ -205,14 +205,11 @@ impl Connection {
         }
         match method {
             // Answered at any time, also during the handshake (ping, "Behavior Requirements").
-            methods::PING => self.respond(&id, &EmptyResult::default()),
+            methods::PING => self.respond_written(&id, EmptyResult::default().to_json(), None),
             methods::ROOTS_LIST if self.config.roots.is_some() => {
-                let roots = self.tell_roots();
-                let task = params.and_then(|params| self.related_task(params.as_str()));
-                match (task, RawJson::from_serialize(&roots)) {
-                    (Some(task), Ok(roots)) => self.respond(&id, &task.named_in(&roots)),
-                    _ => self.respond(&id, &roots),
-                }
+                let roots = self.tell_roots().to_json();
+                let task = params.and_then(|params| self.related_task(params));
+                self.respond_written(&id, roots, task.as_ref());
             }
             methods::ELICITATION_CREATE if self.serves_elicitation() => match self.read_elicitation(params) {
                 Ok(request) => self.ask(now, related_call, id, InputRequest::Elicit(request)),
@@ -304,7 +301,7 @@ impl Connection {
             InputRequest::Elicit(request) => Asked::Elicit(request.clone()),
             InputRequest::CreateMessage(params) => Asked::CreateMessage(SamplingAsked::of(params)),
         };
-        let content = self.server_requests.ended.content(input.method(), input.text());
+        let content = self.server_requests.ended.content(input.method(), input.params().as_str());
         let id = ServerRequestId(self.server_requests.next);
         self.server_requests.next += 1;
         let deadline = now.checked_add(self.config.server_request_timeout);
@@ -316,7 +313,7 @@ impl Connection {
         }
         self.server_requests.bytes += bytes;
         let related_task = match &asker {
-            Asker::Server(_) => self.related_task(input.text()),
+            Asker::Server(_) => self.related_task(input.params()),
             Asker::Round { .. } => None,
         };
         self.server_requests
@@ -415,20 +412,34 @@ impl Connection {
         RawJson::from_serialize(&checked)
     }
 
-    fn respond(&mut self, id: &RequestId, result: &impl Serialize) {
+    fn respond_written(
+        &mut self,
+        id: &RequestId,
+        result: serde_json::Result<Box<RawValue>>,
+        task: Option<&RelatedTask>,
+    ) {
+        match (result.map(RawJson::from), task) {
+            (Ok(result), Some(task)) => self.respond(id, &task.named_in(&result)),
+            (Ok(result), None) => self.respond(id, &result),
+            (Err(_), _) => self.respond_unwritable(id),
+        }
+    }
+
+    fn respond(&mut self, id: &RequestId, result: &RawJson) {
         let buffer = self.scratch();
         buffer.clear();
         if encode::response(buffer, id, result).is_err() {
-            self.diagnose(
-                DiagnosticKind::ServerRequestAnswerInvalid,
-                format!("the result for request {id} is no JSON"),
-            );
-            return self.respond_error(
-                id,
-                &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the answer does not serialise"),
-            );
+            return self.respond_unwritable(id);
         }
         self.queue(TransmitKind::Response, None);
+    }
+
+    fn respond_unwritable(&mut self, id: &RequestId) {
+        self.diagnose(
+            DiagnosticKind::ServerRequestAnswerInvalid,
+            format!("the result for request {id} is no JSON"),
+        );
+        self.respond_error(id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, "the answer does not serialise"));
     }
 
     fn respond_error(&mut self, id: &RequestId, error: &ErrorObject) {

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, RequestRules, Revision};
 use mcp_jsonrpc::{RawJson, Untrusted};
-use mcp_model::{InputRequest as Embedded, methods};
+use mcp_model::{FromJson, InputRequest as Embedded, methods};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, ModernCall};
 use crate::connection::Connection;
@@ -96,8 +97,8 @@ impl SuspendedCall {
         let read = |(key, request): (&'_ String, &RawJson)| {
             let unreadable = |reason: String| UnreadableQuestion { key: key.clone(), reason };
             let no_request = |_| unreadable("it is no request with params".to_owned());
-            let embedded: Embedded = request.parse().map_err(no_request)?;
-            let params = RawJson::from_serialize(&embedded.params).map_err(no_request)?;
+            let embedded = request.as_raw_ref().parse_with(Embedded::from_json).map_err(no_request)?;
+            let params = RawJson::from(embedded.params.unwrap_or_else(|| RawValue::NULL.to_owned()));
             match embedded.method.as_str() {
                 methods::ELICITATION_CREATE => ElicitRequest::parse_with(params.as_str(), rules)
                     .map(InputRequest::Elicit)
@@ -184,7 +185,7 @@ impl Connection {
     /// The answer as it may leave, or why it must not.
     fn checked_answer(&self, request: &RawJson, answer: Answer) -> Result<RawJson, String> {
         let unreadable = || "the stored request is not readable".to_owned();
-        let request: Embedded = request.parse().map_err(|_| unreadable())?;
+        let request = request.as_raw_ref().parse_with(Embedded::from_json).map_err(|_| unreadable())?;
         if request.method != methods::ELICITATION_CREATE {
             return match answer {
                 Answer::Result(result) => Ok(result),
@@ -199,8 +200,7 @@ impl Connection {
             }
             Answer::Error(_) => return Err("an error is no answer here".to_owned()),
         };
-        let params = request.params.as_ref().map(|params| RawJson::from_serialize(params.as_ref()));
-        let params = params.transpose().map_err(|_| unreadable())?;
+        let params = request.params.map(RawJson::from);
         let asked = self.read_elicitation(params.as_ref().map(RawJson::as_raw_ref));
         let asked = asked.map_err(|refused| refused.message)?;
         // It repeats no value of the answer.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
-use mcp_model::{InputRequest as Embedded, InputRequests};
+use mcp_model::{FromJson, InputRequest as Embedded, InputRequests};
 
 use super::{Step, TaskCall};
 use crate::call::{CallId, CallState};
@@ -192,9 +192,9 @@ impl Connection {
             if task.inputs.by_key.len().saturating_add(entries.len()) >= limit {
                 return Err(CallError::Task(TaskError::TooManyInputs { limit }));
             }
-            let embedded: Embedded =
-                serde_json::from_str(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
-            entries.push((key.clone(), self.read_entry(&embedded)?));
+            let embedded =
+                Embedded::from_json(raw.get()).map_err(|_| invalid("an input request is not readable"))?;
+            entries.push((key.clone(), self.read_entry(embedded)?));
         }
         Ok(entries)
     }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use mcp_jsonrpc::RawJson;
+use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::meta;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::connection::Connection;
@@ -34,25 +33,17 @@ impl RelatedTask {
         };
         meta.insert(meta::RELATED_TASK.to_owned(), self.0.clone());
         members.insert("_meta".to_owned(), serde_json::value::to_raw_value(&meta).ok()?);
-        RawJson::from_serialize(&Object(members)).ok()
+        RawJson::from_serialize(&members).ok()
     }
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Object(BTreeMap<String, Box<RawValue>>);
-
 impl Connection {
     /// The task that a request of a legacy server with these params says it belongs to.
-    pub(crate) fn related_task(&self, params: &str) -> Option<RelatedTask> {
-        #[derive(Deserialize)]
-        struct Marked<'a> {
-            #[serde(rename = "_meta", borrow)]
-            meta: Option<&'a RawValue>,
-        }
+    pub(crate) fn related_task(&self, params: RawRef<'_>) -> Option<RelatedTask> {
         self.config.tasks.as_ref()?;
-        let marked: Marked<'_> = serde_json::from_str(params).ok()?;
-        let related: Box<RawValue> = meta::read(marked.meta, meta::RELATED_TASK)?;
+        let [meta] = params.members(["_meta"]).ok()?;
+        let meta = meta?.parse::<&RawValue>().ok();
+        let related: Box<RawValue> = meta::read(meta, meta::RELATED_TASK)?;
         (related.get().len() <= self.config.limits.max_related_task_bytes).then_some(RelatedTask(related))
     }
 }

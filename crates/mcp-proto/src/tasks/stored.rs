@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Instant;
 
 use mcp_jsonrpc::RawJson;
-use mcp_model::{GetTaskRequestParams, Task, TaskStatus, methods};
+use mcp_model::{GetTaskRequestParams, Task, TaskStatus, ToJson, methods};
 use serde::{Deserialize, Serialize};
 
 use super::{Known, Step, TaskCall};
@@ -89,8 +89,8 @@ impl Connection {
         if stored.method != methods::TOOLS_CALL {
             return Err(Misuse::NotInRevision { method: stored.method.clone(), version });
         }
-        let params = RawJson::from_serialize(&GetTaskRequestParams::new(stored.task_id.as_str()))
-            .map_err(|_| Misuse::Unserializable)?;
+        let params = GetTaskRequestParams::new(stored.task_id.as_str()).to_json();
+        let params = params.map(RawJson::from).map_err(|_| Misuse::Unserializable)?;
         let call = self.next_call_id();
         let asking = CallOptions { progress: false, reset_on_progress: false, ..options.clone() };
         self.send_request(now, call, methods::TASKS_GET, Some(&params), CallKind::Ordinary, &asking)?;

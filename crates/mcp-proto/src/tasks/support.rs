@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use mcp_jsonrpc::{RawJson, RawRef};
-use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, methods};
+use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, ToJson, methods};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Step, TaskCall};
 use crate::call::{CallId, CallOptions};
 use crate::connection::Connection;
+use crate::envelope::string_member;
 use crate::error::Misuse;
 use crate::limits::Limits;
 
@@ -79,15 +80,11 @@ impl Connection {
         params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<Option<RawJson>, Misuse> {
-        #[derive(Deserialize)]
-        struct Named {
-            name: String,
-        }
         if method != methods::TOOLS_CALL || options.task.declined || !self.asks_for_tasks() {
             return Ok(None);
         }
         let Some(params) = params else { return Ok(None) };
-        let Ok(Named { name }) = params.parse::<Named>() else { return Ok(None) };
+        let Some(name) = string_member(params.as_raw_ref(), "name") else { return Ok(None) };
         let as_task = match self.task_tools.support.get(&name) {
             Some(TaskSupport::Required) => true,
             Some(TaskSupport::Optional) | None => options.task.wanted,
@@ -100,7 +97,7 @@ impl Connection {
             params.parse().map_err(|_| Misuse::ParamsNotAnObject)?;
         let mut task = TaskMetadata::new();
         task.ttl = options.task.keep_for.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        let task = serde_json::value::to_raw_value(&task).map_err(|_| Misuse::Unserializable)?;
+        let task = task.to_json().map_err(|_| Misuse::Unserializable)?;
         members.entry("task".to_owned()).or_insert(task);
         RawJson::from_serialize(&members).map(Some).map_err(|_| Misuse::Unserializable)
     }

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef};
 use mcp_model::{
-    CancelTaskRequestParams, CreateTaskResult, GetTaskPayloadRequestParams, GetTaskRequestParams,
-    GetTaskResult, ResultType, TaskStatus, inspect_result_type, meta, methods,
+    CancelTaskRequestParams, CreateTaskResult, FromJson, GetTaskPayloadRequestParams, GetTaskRequestParams,
+    GetTaskResult, ResultType, TaskStatus, ToJson, inspect_result_type, meta, methods,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -40,7 +40,7 @@ impl Connection {
         result: RawRef<'_>,
     ) {
         let Some(modern) = state.modern.take() else { return };
-        match result.parse::<CreateTaskResult>() {
+        match result.parse_with(CreateTaskResult::from_json) {
             Ok(created) => {
                 state.task = Some(Box::new(TaskCall::new(Step::Creating, &modern.options)));
                 self.created(now, call, state, created);
@@ -60,7 +60,7 @@ impl Connection {
         let max_sendings = self.task_config().max_answer_sendings;
         let Some(task) = state.task.as_mut() else { return };
         match task.step {
-            Step::Creating => match result.parse::<CreateTaskResult>() {
+            Step::Creating => match result.parse_with(CreateTaskResult::from_json) {
                 Ok(created) => self.created(now, call, state, created),
                 // A server that takes no tasks of this kind answers as ever (2025-11-25, "Task Support and Handling").
                 Err(_) => self.end_without_task(call, state, result),
@@ -95,7 +95,9 @@ impl Connection {
                 _ => return Err(invalid("the resultType is none of an answer about a task")),
             }
         }
-        result.parse().map_err(|_| invalid("the state of the task is not readable"))
+        result
+            .parse_with(GetTaskResult::from_json)
+            .map_err(|_| invalid("the state of the task is not readable"))
     }
 
     /// The refusal of a request of a call that is or may become a task. `state` is out of the tables.
@@ -225,16 +227,18 @@ impl Connection {
         task.step = step;
         task.next_poll = None;
         let (method, params) = match step {
-            Step::Updating => {
-                (methods::TASKS_UPDATE, raw(&Update { task_id: &id, answers: task.inputs.send() }))
-            }
-            Step::Fetching => (methods::TASKS_RESULT, raw(&GetTaskPayloadRequestParams::new(id))),
-            _ => (methods::TASKS_GET, raw(&GetTaskRequestParams::new(id))),
+            Step::Updating => (
+                methods::TASKS_UPDATE,
+                RawJson::from_serialize(&Update { task_id: &id, answers: task.inputs.send() }).ok(),
+            ),
+            Step::Fetching => (methods::TASKS_RESULT, raw(GetTaskPayloadRequestParams::new(id).to_json())),
+            _ => (methods::TASKS_GET, raw(GetTaskRequestParams::new(id).to_json())),
         };
         if step != Step::Updating {
             task.polls = task.polls.saturating_add(1);
         }
         let options = CallOptions { progress: false, reset_on_progress: false, ..task.options.clone() };
+        let params = params.ok_or_else(|| invalid("the request about the task cannot be written"));
         let sent = params.and_then(|params| {
             self.send_request(now, call, method, Some(&params), CallKind::Ordinary, &options)
                 .map_err(|refused| CallError::InvalidResult { reason: refused.to_string() })
@@ -329,7 +333,8 @@ impl Connection {
         else {
             return;
         };
-        let Ok(params) = raw(&CancelTaskRequestParams::new(known.task.task_id.as_str())) else { return };
+        let cancel = CancelTaskRequestParams::new(known.task.task_id.as_str());
+        let Some(params) = raw(cancel.to_json()) else { return };
         let request = self.next_call_id();
         let (kind, options) = (CallKind::Restore, CallOptions::default());
         // A courtesy: without room for it the task goes on.
@@ -347,7 +352,7 @@ impl Connection {
         if self.phase.modern().is_some() && !self.is_wanted(origin, method, params) {
             return true;
         }
-        let Some(read) = params.and_then(|params| params.parse::<GetTaskResult>().ok()) else {
+        let Some(read) = params.and_then(|params| params.parse_with(GetTaskResult::from_json).ok()) else {
             self.diagnose(DiagnosticKind::MalformedNotification, method.to_owned());
             return true;
         };
@@ -401,8 +406,8 @@ struct Update<'a> {
     answers: std::collections::BTreeMap<String, RawJson>,
 }
 
-fn raw(params: &impl Serialize) -> Result<RawJson, CallError> {
-    RawJson::from_serialize(params).map_err(|_| invalid("the request about the task cannot be written"))
+fn raw(params: serde_json::Result<Box<RawValue>>) -> Option<RawJson> {
+    params.ok().map(RawJson::from)
 }
 
 fn invalid(reason: &str) -> CallError {
@@ -412,7 +417,7 @@ fn invalid(reason: &str) -> CallError {
 fn final_result(result: Option<&RawValue>) -> Result<RawJson, CallError> {
     let result = result.filter(|result| result.get().starts_with('{'));
     let result = result.ok_or_else(|| invalid("the task is completed and has no result"))?;
-    RawJson::from_serialize(result).map_err(|_| invalid("the result of the task is not readable"))
+    Ok(result.to_owned().into())
 }
 
 fn final_error(error: Option<&RawValue>) -> CallError {
