@@ -58,7 +58,7 @@ impl ClientBuilder {
 impl<T> Call<T> {
     /// Sends this trace in `_meta`, in place of the one that the client would send.
     pub fn trace(mut self, trace: &TraceContext) -> Self {
-        let meta = self.options.meta.get_or_insert_default();
+        let meta = self.untyped.options.meta.get_or_insert_default();
         for key in [mcp_model::meta::TRACEPARENT, mcp_model::meta::TRACESTATE, mcp_model::meta::BAGGAGE] {
             meta.remove(key);
         }

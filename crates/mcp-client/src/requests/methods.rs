@@ -20,14 +20,13 @@ impl<T> Call<T> {
         mut self,
         inspect: impl FnOnce(&RawJson) -> Result<(), crate::Error> + Send + 'static,
     ) -> Self {
-        self.inspect = Some(Box::new(inspect));
+        self.untyped.inspect = Some(Box::new(inspect));
         self
     }
 
     /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
     pub fn raw(self) -> Call<RawJson> {
-        let Self { client, method, params, options, on_progress, inspect, resumed, place, .. } = self;
-        Call { client, method, params, options, on_progress, inspect, resumed, place, reading: Reading::RAW }
+        Call { untyped: self.untyped, reading: Reading::RAW }
     }
 }
 
@@ -61,13 +60,14 @@ impl Client {
                 params.arguments = Some(raw);
                 let mut call = self.request(params);
                 if !is_object {
-                    call.params = Err(crate::Error::misuse_because("tool arguments must be a JSON object"));
+                    call.untyped.params =
+                        Err(crate::Error::misuse_because("tool arguments must be a JSON object"));
                 }
                 call
             }
             Err(_) => {
                 let mut call = self.request(params);
-                call.params = Err(crate::Error::misuse(mcp_proto::Misuse::Unserializable));
+                call.untyped.params = Err(crate::Error::misuse(mcp_proto::Misuse::Unserializable));
                 call
             }
         };

@@ -4,6 +4,7 @@ mod list;
 mod methods;
 mod suspend;
 mod task;
+mod walk;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -12,14 +13,15 @@ use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_jsonrpc::RawJson;
+use mcp_jsonrpc::{ParseError, RawJson, RawRef};
 use mcp_model::{ProgressNotificationParams, Request, WithMeta};
 use mcp_proto::{CacheUse, CallOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::client::Client;
@@ -41,6 +43,13 @@ pub(crate) type InspectFn = Box<dyn FnOnce(&RawJson) -> Result<(), Error> + Send
 /// `notifications/cancelled`. What the server did by then stays unknown.
 #[must_use = "a call is sent when it is awaited"]
 pub struct Call<T> {
+    pub(crate) untyped: Untyped,
+    reading: Reading<T>,
+}
+
+/// A call without the type of its value. What does not need the type is done with this, so that it is compiled in this crate,
+/// once, and not in each crate that makes a call.
+pub(crate) struct Untyped {
     client: Client,
     method: Cow<'static, str>,
     params: Result<Option<RawJson>, Error>,
@@ -52,7 +61,6 @@ pub struct Call<T> {
     resumed: Option<Box<Resumed>>,
     /// Of which server of a host it is.
     place: Option<Box<Place>>,
-    reading: Reading<T>,
 }
 
 impl<T> Call<T> {
@@ -60,66 +68,66 @@ impl<T> Call<T> {
     /// [`reset_on_progress`](Self::reset_on_progress) says so. While people answer what the server asks in the middle of the
     /// call it stands still, up to [`max_total`](Self::max_total); afterwards it goes on where it stood.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.timeout = timeout;
+        self.untyped.options.timeout = timeout;
         self
     }
 
     /// The hard end of the call, however long people think in the middle of it. Default 30 minutes; a longer
     /// [`timeout`](Self::timeout) wins, but where progress renews that.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.options.max_total = max_total;
+        self.untyped.options.max_total = max_total;
         self
     }
 
     /// Lets each progress notification start the timeout anew, up to `max_total` in all. Asks for progress.
     pub fn reset_on_progress(mut self, max_total: Duration) -> Self {
-        self.options.reset_on_progress = true;
-        self.options.max_total = max_total;
-        self.options.progress = true;
+        self.untyped.options.reset_on_progress = true;
+        self.untyped.options.max_total = max_total;
+        self.untyped.options.progress = true;
         self
     }
 
     /// Asks for progress and calls `listener` with each, on the task that awaits the call.
     pub fn on_progress(mut self, listener: impl FnMut(ProgressNotificationParams) + Send + 'static) -> Self {
-        self.options.progress = true;
-        self.on_progress = Some(Box::new(listener));
+        self.untyped.options.progress = true;
+        self.untyped.on_progress = Some(Box::new(listener));
         self
     }
 
     /// Asks the server even where a result is kept that it called fresh, and keeps the new one in its place. Only lists and
     /// read resources of the modern era are kept at all, see [`ClientBuilder::cache`](crate::ClientBuilder::cache).
     pub fn fresh(mut self) -> Self {
-        self.options.cache = CacheUse::Refresh;
+        self.untyped.options.cache = CacheUse::Refresh;
         self
     }
 
     /// Asks the server in any case, and does not keep the result.
     pub fn uncached(mut self) -> Self {
-        self.options.cache = CacheUse::Never;
+        self.untyped.options.cache = CacheUse::Never;
         self
     }
 
     /// Names who makes this call, say one turn of an agent: questions that the server asks in the middle of it go to the
     /// handler of this key ([`Desk::route`](crate::Desk::route)), where it can be told that they belong to it.
     pub fn elicitation_key(mut self, key: impl Into<Arc<str>>) -> Self {
-        self.options.route = Some(key.into());
+        self.untyped.options.route = Some(key.into());
         self
     }
 
     /// Does not try the call again where that would be safe; see [`ClientBuilder::retry`](crate::ClientBuilder::retry).
     pub fn no_retry(mut self) -> Self {
-        self.options.retry = false;
+        self.untyped.options.retry = false;
         self
     }
 
     pub(crate) fn at(mut self, place: Place) -> Self {
-        self.place = Some(Box::new(place));
+        self.untyped.place = Some(Box::new(place));
         self
     }
 
     /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
-        self.options.meta.get_or_insert_default().extend(meta);
+        self.untyped.add_meta(meta);
         self
     }
 }
@@ -129,35 +137,56 @@ impl<T: 'static> IntoFuture for Call<T> {
     type IntoFuture = CallFuture<T>;
 
     fn into_future(self) -> CallFuture<T> {
-        let Self { client, method, params, options, on_progress, inspect, resumed, place, reading } = self;
-        let name = method.clone();
-        let Reading { lent, owned: decode } = reading;
-        // Who inspects a result wants it raw.
-        let read = lent.filter(|_| inspect.is_none());
-        let untyped = Untyped { client, method, params, options, on_progress, inspect, resumed, read };
-        CallFuture { result: untyped.start(), method: name, place, decode, value: PhantomData }
+        let Reading { lent, owned: decode } = self.reading;
+        CallFuture { sent: self.untyped.start(lent), decode, value: PhantomData }
     }
 }
 
 type CallResultFuture = Pin<Box<dyn Future<Output = Result<CallResult, Error>> + Send>>;
 
-/// A call without the type of its value.
-struct Untyped {
-    client: Client,
+/// A call on its way, without the type of its value.
+struct Sent {
+    result: CallResultFuture,
     method: Cow<'static, str>,
-    params: Result<Option<RawJson>, Error>,
-    options: CallOptions,
-    on_progress: Option<ProgressFn>,
-    inspect: Option<InspectFn>,
-    resumed: Option<Box<Resumed>>,
-    read: Option<ReadResult>,
+    place: Option<Box<Place>>,
 }
 
 impl Untyped {
-    /// Not generic, so that everything below is compiled in this crate, once, and not in each crate that makes a call.
-    fn start(self) -> CallResultFuture {
-        let Self { client, method, params, options, on_progress, inspect, resumed, read } = self;
-        Box::pin(async move {
+    fn new(client: &Client, method: Cow<'static, str>, params: Result<Option<RawJson>, Error>) -> Self {
+        Self {
+            client: client.clone(),
+            method,
+            params,
+            options: client.request_options(),
+            on_progress: None,
+            inspect: None,
+            resumed: None,
+            place: None,
+        }
+    }
+
+    /// With params that were written without their `_meta`.
+    fn written(client: &Client, method: Cow<'static, str>, params: Written) -> Self {
+        let Written { params, meta } = params;
+        let mut call = Self::new(client, method, params);
+        match meta {
+            Some(Ok(meta)) => call.add_meta(meta),
+            Some(Err(error)) => call.params = Err(error),
+            None => {}
+        }
+        call
+    }
+
+    fn add_meta(&mut self, meta: Map<String, Value>) {
+        self.options.meta.get_or_insert_default().extend(meta);
+    }
+
+    fn start(self, lent: Option<ReadResult>) -> Sent {
+        let Self { client, method, params, options, on_progress, inspect, resumed, place } = self;
+        let name = method.clone();
+        // Who inspects a result wants it raw.
+        let read = lent.filter(|_| inspect.is_none());
+        let result = Box::pin(async move {
             // Opened here, so that what it takes is not carried along while it is driven.
             let driver = client.driver();
             let begun = match resumed {
@@ -175,15 +204,16 @@ impl Untyped {
                 (Some(inspect), CallResult::Raw(raw)) => inspect(&raw).map(|()| CallResult::Raw(raw)),
                 (_, result) => Ok(result),
             }
-        })
+        });
+        Sent { result, method: name, place }
     }
 }
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("method", &self.method)
-            .field("options", &self.options)
+            .field("method", &self.untyped.method)
+            .field("options", &self.untyped.options)
             .finish_non_exhaustive()
     }
 }
@@ -191,9 +221,7 @@ impl<T> fmt::Debug for Call<T> {
 /// The future of a [`Call`].
 #[must_use = "futures do nothing unless polled"]
 pub struct CallFuture<T> {
-    result: CallResultFuture,
-    method: Cow<'static, str>,
-    place: Option<Box<Place>>,
+    sent: Sent,
     decode: Decode<T>,
     value: PhantomData<fn() -> T>,
 }
@@ -202,23 +230,24 @@ impl<T: 'static> Future for CallFuture<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = self.result.as_mut().poll(context).map(|result| match result? {
-            CallResult::Raw(raw) => (self.decode)(&self.method, raw),
-            CallResult::Read(value) => match value.downcast() {
+        let result = match ready!(self.sent.result.as_mut().poll(context)) {
+            Ok(CallResult::Raw(raw)) => (self.decode)(&self.sent.method, raw),
+            Ok(CallResult::Read(value)) => match value.downcast() {
                 Ok(value) => Ok(*value),
                 Err(_) => unreachable!("both functions of a `Reading` make the same type"),
             },
-        });
-        match &self.place {
-            Some(place) => polled.map_err(|error: Error| error.at(place)),
-            None => polled,
-        }
+            Err(error) => Err(error),
+        };
+        Poll::Ready(match (result, &self.sent.place) {
+            (Err(error), Some(place)) => Err(error.at(place)),
+            (result, _) => result,
+        })
     }
 }
 
 impl<T> fmt::Debug for CallFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallFuture").field("method", &self.method).finish_non_exhaustive()
+        f.debug_struct("CallFuture").field("method", &self.sent.method).finish_non_exhaustive()
     }
 }
 
@@ -236,65 +265,62 @@ impl Client {
         R: Request + WithMeta + Serialize,
         R::Result: Send + 'static,
     {
-        self.request_as(params, Reading::typed())
-    }
-
-    fn request_as<R, T>(&self, mut params: R, reading: Reading<T>) -> Call<T>
-    where
-        R: Request + WithMeta + Serialize,
-    {
-        let meta = params.meta().map(|meta| serde_json::from_str::<Map<String, Value>>(meta.get()));
-        params.set_meta(None);
-        let text = RawJson::from_serialize(&params).map(Some);
-        let mut call = self.call_with(Cow::Borrowed(R::METHOD), text.map_err(unserializable), reading);
-        match meta {
-            Some(Ok(meta)) => return call.meta(meta),
-            Some(Err(_)) => call.params = Err(Error::misuse_because("_meta must be a JSON object")),
-            None => {}
-        }
-        call
+        let untyped = Untyped::written(self, Cow::Borrowed(R::METHOD), Written::of(params));
+        Call { untyped, reading: Reading::of_request::<R>() }
     }
 
     /// Any request at all, with its result as raw JSON.
     ///
     /// `params` must serialise to a JSON object; its `_meta` member, if any, is kept. `()` and `None` send no params.
     pub fn request_raw(&self, method: impl Into<Cow<'static, str>>, params: impl Serialize) -> Call<RawJson> {
-        let (params, meta) = match serde_json::to_value(&params) {
-            Ok(Value::Null) => (Ok(None), None),
-            Ok(Value::Object(mut object)) => {
-                let meta = object.remove("_meta");
-                (RawJson::from_serialize(&object).map(Some).map_err(unserializable), meta)
-            }
-            Ok(_) => (Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), None),
-            Err(_) => (Err(Error::misuse(mcp_proto::Misuse::Unserializable)), None),
-        };
-        let mut call = self.call_with(method.into(), params, Reading::RAW);
-        match meta {
-            Some(Value::Object(meta)) => return call.meta(meta),
-            Some(_) => call.params = Err(Error::misuse_because("_meta must be a JSON object")),
-            None => {}
-        }
-        call
+        let params = Written::of_value(serde_json::to_value(&params));
+        Call { untyped: Untyped::written(self, method.into(), params), reading: Reading::RAW }
+    }
+}
+
+/// The params of a request as JSON, and their `_meta` apart.
+struct Written {
+    params: Result<Option<RawJson>, Error>,
+    meta: Option<Result<Map<String, Value>, Error>>,
+}
+
+impl Written {
+    fn of<R: Request + WithMeta + Serialize>(mut params: R) -> Self {
+        let meta = params.meta().map(read_meta);
+        params.set_meta(None);
+        Self { params: written(params.write_params()), meta }
     }
 
-    fn call_with<T>(
-        &self,
-        method: Cow<'static, str>,
-        params: Result<Option<RawJson>, Error>,
-        reading: Reading<T>,
-    ) -> Call<T> {
-        Call {
-            client: self.clone(),
-            method,
-            params,
-            options: self.request_options(),
-            on_progress: None,
-            inspect: None,
-            resumed: None,
-            place: None,
-            reading,
+    fn of_value(params: serde_json::Result<Value>) -> Self {
+        match params {
+            Ok(Value::Null) => Self { params: Ok(None), meta: None },
+            Ok(Value::Object(mut object)) => {
+                let meta = object.remove("_meta").map(|meta| match meta {
+                    Value::Object(meta) => Ok(meta),
+                    _ => Err(no_meta()),
+                });
+                Self { params: written(serde_json::value::to_raw_value(&object)), meta }
+            }
+            Ok(_) => Self { params: Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), meta: None },
+            Err(_) => Self { params: Err(unserializable()), meta: None },
         }
     }
+}
+
+fn written(text: serde_json::Result<Box<RawValue>>) -> Result<Option<RawJson>, Error> {
+    text.map(|text| Some(RawJson::from(text))).map_err(|_| unserializable())
+}
+
+fn read_meta(meta: &RawValue) -> Result<Map<String, Value>, Error> {
+    serde_json::from_str(meta.get()).map_err(|_| no_meta())
+}
+
+fn unserializable() -> Error {
+    Error::misuse(mcp_proto::Misuse::Unserializable)
+}
+
+fn no_meta() -> Error {
+    Error::misuse_because("_meta must be a JSON object")
 }
 
 /// How a result becomes what the caller wants.
@@ -305,9 +331,20 @@ struct Reading<T> {
     owned: Decode<T>,
 }
 
-impl<T: DeserializeOwned + Send + 'static> Reading<T> {
-    fn typed() -> Self {
-        Self { lent: Some(read::<T>), owned: decode }
+impl<T: Send + 'static> Reading<T> {
+    fn of_request<R: Request<Result = T>>() -> Self {
+        Self { lent: Some(|text| lent(text, R::read_result)), owned: decode::<R> }
+    }
+
+    /// As a type that says itself how it is read.
+    fn typed() -> Self
+    where
+        T: DeserializeOwned,
+    {
+        Self {
+            lent: Some(|text| lent::<T>(text, |text| serde_json::from_str(text))),
+            owned: |method, raw| decode_by(method, &raw, |text| serde_json::from_str(text)),
+        }
     }
 }
 
@@ -315,17 +352,32 @@ impl Reading<RawJson> {
     const RAW: Self = Self { lent: None, owned: valid };
 }
 
-/// Exactly when [`decode`] succeeds.
-fn read<T: DeserializeOwned + Send + 'static>(text: &str) -> Option<Box<dyn Any + Send>> {
-    let value: T = if text.starts_with('{') { serde_json::from_str(text).ok()? } else { return None };
-    Some(Box::new(value))
+/// Reads JSON text as a type.
+type Read<T> = fn(&str) -> serde_json::Result<T>;
+
+/// Exactly when [`decode_by`] succeeds.
+fn lent<T: Send + 'static>(text: &str, read: Read<T>) -> Option<Box<dyn Any + Send>> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    Some(Box::new(read(text).ok()?))
 }
 
-fn decode<T: DeserializeOwned>(method: &str, raw: RawJson) -> Result<T, Error> {
-    // A derived reader would also take an array, member by member.
-    let object =
-        if raw.as_str().starts_with('{') { Ok(()) } else { raw.parse::<Map<String, Value>>().map(drop) };
-    object.and_then(|()| raw.parse()).map_err(|source| Error::unreadable_result(method, source))
+/// Reads the result of a request of this type.
+fn decode<R: Request>(method: &str, raw: RawJson) -> Result<R::Result, Error> {
+    decode_by(method, &raw, R::read_result)
+}
+
+fn decode_by<T>(method: &str, raw: &RawJson, read: Read<T>) -> Result<T, Error> {
+    object(raw)
+        .and_then(|raw| raw.parse_with(read))
+        .map_err(|source| Error::unreadable_result(method, source))
+}
+
+/// A derived reader would also take an array, member by member.
+fn object(raw: &RawJson) -> Result<RawRef<'_>, ParseError> {
+    let text = raw.as_raw_ref();
+    if raw.as_str().starts_with('{') { Ok(text) } else { raw.parse::<Map<String, Value>>().map(|_| text) }
 }
 
 /// The decoder of envelopes has only bracketed a result; what is handed on must be JSON throughout.
@@ -334,8 +386,4 @@ fn valid(method: &str, raw: RawJson) -> Result<RawJson, Error> {
         Ok(()) => Ok(raw),
         Err(source) => Err(Error::unreadable_result(method, source)),
     }
-}
-
-fn unserializable(_: mcp_jsonrpc::ParseError) -> Error {
-    Error::misuse(mcp_proto::Misuse::Unserializable)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mcp_proto::{Answer, SuspendedCall};
 use serde::de::DeserializeOwned;
 
-use super::{Call, Reading};
+use super::{Call, Reading, Untyped};
 use crate::client::Client;
 use crate::error::Error;
 
@@ -38,8 +38,8 @@ impl<T: 'static> Call<T> {
     ///
     /// Those of the call.
     pub async fn or_suspend(mut self) -> Result<Outcome<T>, Error> {
-        self.options.suspend = true;
-        let server = self.client.driver().server_name().to_owned();
+        self.untyped.options.suspend = true;
+        let server = self.untyped.client.driver().server_name().to_owned();
         match self.await {
             Ok(result) => Ok(Outcome::Done(result)),
             Err(error) => {
@@ -72,9 +72,9 @@ impl Client {
         } else {
             Err(Error::misuse_because("the suspended call was made to another server"))
         };
-        let mut call = self.call_with(method, params, Reading::typed());
+        let mut untyped = Untyped::new(self, method, params);
         let answers = answers.into_iter().collect();
-        call.resumed = Some(Box::new(Resumed { call: suspended, answers }));
-        call
+        untyped.resumed = Some(Box::new(Resumed { call: suspended, answers }));
+        Call { untyped, reading: Reading::typed() }
     }
 }

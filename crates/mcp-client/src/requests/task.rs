@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use mcp_jsonrpc::RawJson;
-use mcp_model::CallToolResult;
+use mcp_model::{CallToolRequestParams, CallToolResult};
 use mcp_proto::CallOptions;
 
 use super::suspend::Resumed;
-use super::{Call, decode};
+use super::{Call, Untyped, decode};
 use crate::client::Client;
 use crate::driver::{ProgressFn, TaskOrigin};
 use crate::error::Error;
@@ -28,13 +28,13 @@ impl<T> Call<T> {
     /// Has the server answer this call with its result and never with a task, where the client takes tasks otherwise
     /// ([`ClientBuilder::tasks`](crate::ClientBuilder::tasks)). A tool that runs as a task only refuses it.
     pub fn without_task(mut self) -> Self {
-        self.options.task.declined = true;
+        self.untyped.options.task.declined = true;
         self
     }
 
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
-        let Self { client, method, params, options, on_progress, inspect: _, resumed, place: _, reading } =
-            self;
+        let Self { untyped, reading } = self;
+        let Untyped { client, method, params, options, on_progress, resumed, .. } = untyped;
         let origin = params.map(|params| match resumed {
             Some(resumed) => {
                 let Resumed { call, answers } = *resumed;
@@ -54,7 +54,7 @@ impl Client {
             method: Cow::Owned(method),
             options: self.request_options(),
             on_progress: None,
-            decode: decode::<CallToolResult>,
+            decode: decode::<CallToolRequestParams>,
         }
     }
 }

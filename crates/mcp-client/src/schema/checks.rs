@@ -153,7 +153,7 @@ impl Call<CallToolResult> {
 
     /// Leaves the output of this call unchecked, whatever the client does with others.
     pub fn unchecked_output(mut self) -> Self {
-        self.inspect = None;
+        self.untyped.inspect = None;
         self
     }
 }
