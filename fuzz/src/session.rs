@@ -360,7 +360,7 @@ fn timed(byte: Option<&u8>) -> CallOptions {
         Some(b'~') => Duration::MAX,
         byte => Duration::from_secs(byte.map_or(0, |byte| u64::from(byte.saturating_sub(b' ')))),
     });
-    options.max_total = Duration::from_secs(100);
+    options.max_total = Some(Duration::from_secs(100));
     options
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
 use mcp_model::meta::InvalidKey;
-use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
+use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError, TimeLimit};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
 
 #[cfg(feature = "schema")]
@@ -404,7 +404,7 @@ impl Error {
 
     /// Something that is no call took too long.
     pub(crate) fn timed_out(after: Duration) -> Self {
-        Self::call(CallError::Timeout { after, dispatched: false })
+        Self::call(CallError::Timeout { after, limit: TimeLimit::Timeout, dispatched: false })
     }
 
     pub(crate) fn not_connected(message: String) -> Self {

@@ -24,6 +24,7 @@ use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::{Map, Value};
 
 use crate::cache::{CacheUse, Ticket};
+use crate::error::TimeLimit;
 use crate::event::ServerRequestId;
 use crate::listen::Listening;
 use crate::mrtr::Pause;
@@ -68,6 +69,9 @@ impl Hasher for CallIdHasher {
     }
 }
 
+/// What a call may take in all where nothing is said.
+const DEFAULT_MAX_TOTAL: Duration = Duration::from_secs(30 * 60);
+
 /// How long a call may take and what rides along with it. `Debug` shows how many members `meta` has and none of them.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -79,9 +83,9 @@ pub struct CallOptions {
     pub timeout: Duration,
     /// Whether each progress notification starts `timeout` anew. Default: no.
     pub reset_on_progress: bool,
-    /// The hard end, whatever progress says and however long people think. Default 30 minutes, and at least `timeout`
-    /// where `reset_on_progress` is not set.
-    pub max_total: Duration,
+    /// The hard end, whatever `timeout` and progress say and however long people think. Default `None`: 30 minutes, or `timeout`
+    /// where that is longer, so that a caller who asks for two hours gets two hours.
+    pub max_total: Option<Duration>,
     /// Whether to ask for progress (`_meta.progressToken`). Default: no.
     pub progress: bool,
     /// Whether a call that needs input ends with [`CallError::Suspended`](crate::CallError::Suspended) in place of asking
@@ -107,7 +111,7 @@ impl Default for CallOptions {
         Self {
             timeout: Duration::from_secs(60),
             reset_on_progress: false,
-            max_total: Duration::from_secs(30 * 60),
+            max_total: None,
             progress: false,
             suspend: false,
             cache: CacheUse::Allowed,
@@ -273,7 +277,7 @@ impl CallState {
     }
 
     pub(crate) fn new(kind: CallKind, wire_id: RequestId, now: Instant, options: &CallOptions) -> Self {
-        let hard_deadline = now.checked_add(options.max_total.max(options.timeout_floor()));
+        let hard_deadline = now.checked_add(options.hard_end());
         Self {
             kind,
             wire_id,
@@ -308,6 +312,12 @@ impl CallState {
         self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(self.started))
     }
 
+    /// Which of its limits the deadline is.
+    pub(crate) fn time_limit(&self) -> TimeLimit {
+        let is_hard = self.deadline == self.hard_deadline && self.given() != self.timeout;
+        if is_hard { TimeLimit::MaxTotal } else { TimeLimit::Timeout }
+    }
+
     /// The new deadline after progress at `now`.
     pub(crate) fn renewed_deadline(&self, now: Instant) -> Option<Instant> {
         earliest(now.checked_add(self.timeout), self.hard_deadline)
@@ -325,9 +335,9 @@ impl CallState {
 }
 
 impl CallOptions {
-    /// Without renewal the timeout itself is the hard end: a caller who asks for two hours gets two hours.
-    fn timeout_floor(&self) -> Duration {
-        if self.reset_on_progress { Duration::ZERO } else { self.timeout }
+    /// How long the call may take with everything in it.
+    pub(crate) fn hard_end(&self) -> Duration {
+        self.max_total.unwrap_or(DEFAULT_MAX_TOTAL.max(self.timeout))
     }
 }
 

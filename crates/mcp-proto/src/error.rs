@@ -66,6 +66,8 @@ pub enum CallError {
     Timeout {
         /// How long the call had been given in all, extensions by progress included.
         after: Duration,
+        /// Which of the limits that was.
+        limit: TimeLimit,
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
     },
@@ -81,6 +83,16 @@ pub enum CallError {
         /// The newest revision that this client would have taken.
         client: String,
     },
+}
+
+/// Which limit of a call's time it was that passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TimeLimit {
+    /// The hard end, [`CallOptions::max_total`](crate::CallOptions::max_total).
+    MaxTotal,
+    /// The time for an answer, [`CallOptions::timeout`](crate::CallOptions::timeout).
+    Timeout,
 }
 
 impl CallError {
@@ -128,7 +140,11 @@ impl fmt::Display for CallError {
             }
             Self::Task(error) => error.fmt(f),
             Self::Rpc(error) => write!(f, "the server answered with error {}", error.code.get()),
-            Self::Timeout { after, .. } => write!(f, "no answer within {} ms", after.as_millis()),
+            Self::Timeout { after, limit, .. } => {
+                let all =
+                    if *limit == TimeLimit::MaxTotal { ", the most that the call may take" } else { "" };
+                write!(f, "no answer within {} ms{all}", after.as_millis())
+            }
             Self::UnsupportedVersion { server, client } => {
                 let server = if server.is_empty() { "none that it names" } else { server };
                 write!(f, "the server speaks protocol revision {server}; this client speaks {client}")

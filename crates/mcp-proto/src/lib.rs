@@ -45,7 +45,7 @@ pub use config::{Config, ElicitationSupport};
 pub use connection::Connection;
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use era::{Era, ExchangeFailure, Mode, Verdict, VerdictReason, Wire};
-pub use error::{CallError, Misuse};
+pub use error::{CallError, Misuse, TimeLimit};
 pub use event::{Answer, EndReason, Event, InputRequest, ListKind, ServerRequest, ServerRequestId};
 pub use incoming::Origin;
 pub use limits::Limits;

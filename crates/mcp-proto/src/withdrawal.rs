@@ -18,7 +18,11 @@ impl Connection {
             // It did get an answer, which says more than that its time is up.
             return self.end_call(call, &state, Err(CallError::Rpc(refusal)));
         }
-        let error = CallError::Timeout { after: state.given(), dispatched: state.may_be_carried_out() };
+        let error = CallError::Timeout {
+            after: state.given(),
+            limit: state.time_limit(),
+            dispatched: state.may_be_carried_out(),
+        };
         if state.kind == CallKind::Probe {
             return self.time_out_probe(now, call, &state, error);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, decode};
 use mcp_model::{ProtocolVersion, ServerFeature};
-use mcp_proto::{CallError, Misuse, TaskError};
+use mcp_proto::{CallError, Misuse, TaskError, TimeLimit};
 
 fn refusal() -> ErrorObject {
     ErrorObject::new(ErrorCode::INVALID_PARAMS, "peer text")
@@ -37,8 +37,22 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
         ),
         (CallError::Rpc(refusal()), "the server answered with error -32602", false, true),
         (
-            CallError::Timeout { after: Duration::from_millis(1500), dispatched: true },
+            CallError::Timeout {
+                after: Duration::from_millis(1500),
+                limit: TimeLimit::Timeout,
+                dispatched: true,
+            },
             "no answer within 1500 ms",
+            true,
+            false,
+        ),
+        (
+            CallError::Timeout {
+                after: Duration::from_secs(2),
+                limit: TimeLimit::MaxTotal,
+                dispatched: true,
+            },
+            "no answer within 2000 ms, the most that the call may take",
             true,
             false,
         ),

@@ -41,7 +41,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, Connection, Limits, Origin, ServerFacts, Transmit, TransmitKind};
+use mcp_proto::{
+    CallError, CallId, Connection, Limits, Origin, ServerFacts, TimeLimit, Transmit, TransmitKind,
+};
 use mcp_transport::Received;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -392,7 +394,11 @@ impl Driver {
                     Ok(delivered) => delivered?,
                     Err(_) => {
                         let after = at.saturating_duration_since(begun);
-                        return Err(Error::call(CallError::Timeout { after, dispatched: true }));
+                        return Err(Error::call(CallError::Timeout {
+                            after,
+                            limit: TimeLimit::Timeout,
+                            dispatched: true,
+                        }));
                     }
                 },
                 None => delivering.await?,

@@ -72,17 +72,17 @@ impl<T> Call<T> {
         self
     }
 
-    /// The hard end of the call, however long people think in the middle of it. Default 30 minutes; a longer
-    /// [`timeout`](Self::timeout) wins, but where progress renews that.
+    /// The hard end of the call, whatever its [`timeout`](Self::timeout) and progress say and however long people think in the
+    /// middle of it. Default: 30 minutes, or the timeout where that is longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.untyped.options.max_total = max_total;
+        self.untyped.options.max_total = Some(max_total);
         self
     }
 
     /// Lets each progress notification start the timeout anew, up to `max_total` in all. Asks for progress.
     pub fn reset_on_progress(mut self, max_total: Duration) -> Self {
         self.untyped.options.reset_on_progress = true;
-        self.untyped.options.max_total = max_total;
+        self.untyped.options.max_total = Some(max_total);
         self.untyped.options.progress = true;
         self
     }

@@ -76,8 +76,7 @@ impl<T> TaskCall<T> {
     /// The hard end of the wait, counted from the call. Default 30 minutes. The task goes on after it. One request about
     /// the task has the call's timeout, and no longer than this.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.parts.options.max_total = max_total;
-        self.parts.options.timeout = self.parts.options.timeout.min(max_total);
+        self.parts.options.max_total = Some(max_total);
         self
     }
 

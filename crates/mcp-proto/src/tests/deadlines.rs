@@ -8,13 +8,13 @@ use serde_json::json;
 
 use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
 use crate::{
-    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest,
+    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest, TimeLimit,
     TransmitKind, Wire,
 };
 
 fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
     match session.failure(call) {
-        CallError::Timeout { after, dispatched: true } => after,
+        CallError::Timeout { after, dispatched: true, .. } => after,
         other => panic!("{other:?}"),
     }
 }
@@ -45,7 +45,7 @@ fn a_call_that_is_not_answered_times_out_with_one_notice() {
 fn the_defaults_are_a_minute_and_half_an_hour() {
     let options = CallOptions::default();
     assert_eq!(options.timeout, Duration::from_secs(60));
-    assert_eq!(options.max_total, Duration::from_secs(1800));
+    assert_eq!(options.max_total, None);
     let mut session = Session::ready();
     let (call, _) = session.call();
     assert_eq!(session.core.call_deadline(call), Some(session.now + Duration::from_secs(60)));
@@ -113,7 +113,7 @@ fn progress_renews_the_timeout_up_to_the_hard_maximum() {
     let mut session = Session::ready();
     let options = CallOptions {
         timeout: Duration::from_secs(10),
-        max_total: Duration::from_secs(35),
+        max_total: Some(Duration::from_secs(35)),
         reset_on_progress: true,
         progress: true,
         ..CallOptions::default()
@@ -139,7 +139,7 @@ fn a_hard_maximum_below_the_timeout_wins_where_progress_renews() {
     let mut session = Session::ready();
     let options = CallOptions {
         timeout: Duration::MAX,
-        max_total: Duration::from_secs(5),
+        max_total: Some(Duration::from_secs(5)),
         reset_on_progress: true,
         progress: true,
         ..CallOptions::default()
@@ -151,8 +151,29 @@ fn a_hard_maximum_below_the_timeout_wins_where_progress_renews() {
     assert_eq!(timeout(&mut session, call), Duration::from_secs(5));
 }
 
+/// protocol:L-41: what the caller says is the most is the most; the error tells which limit it was.
 #[test]
-fn a_timeout_above_the_hard_maximum_is_kept_where_progress_renews_nothing() {
+fn a_hard_maximum_that_was_asked_for_wins_over_the_timeout() {
+    for (timeout, max_total, after, which) in
+        [(60, 2, 2, TimeLimit::MaxTotal), (2, 60, 2, TimeLimit::Timeout), (2, 2, 2, TimeLimit::Timeout)]
+    {
+        let mut session = Session::ready();
+        let mut options = CallOptions::with_timeout(Duration::from_secs(timeout));
+        options.max_total = Some(Duration::from_secs(max_total));
+        let (call, _) = session.call_with("tools/call", &options);
+        session.seconds(after - 1);
+        assert!(session.core.is_open(call));
+        session.seconds(1);
+        let failure = session.failure(call);
+        let CallError::Timeout { after: took, limit, dispatched: true } = failure else {
+            panic!("{failure:?}")
+        };
+        assert_eq!((took, limit), (Duration::from_secs(after), which), "{timeout} {max_total}");
+    }
+}
+
+#[test]
+fn a_timeout_above_the_default_hard_maximum_is_kept() {
     let mut session = Session::ready();
     let (call, _) = session.call_with("tools/list", &CallOptions::with_timeout(Duration::from_secs(7200)));
     session.seconds(7199);
@@ -346,7 +367,7 @@ fn progress_in_the_middle_of_a_question_counts_when_the_time_goes_on() {
 fn a_question_holds_up_its_own_call_and_not_beyond_its_hard_end() {
     let mut session = Session::ready_with(config_with_elicitation(), "2025-11-25", ALL_CAPABILITIES);
     let mut options = CallOptions::with_timeout(Duration::from_secs(10));
-    options.max_total = Duration::from_secs(50);
+    options.max_total = Some(Duration::from_secs(50));
     let (asking, _) = session.call_with("tools/call", &options);
     let (other, _) = session.call_with("tools/call", &options);
     let question = ask(&mut session, 1, Origin::Exchange(asking));

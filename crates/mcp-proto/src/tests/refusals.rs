@@ -152,7 +152,7 @@ fn an_initialize_that_is_not_answered_times_out_without_a_word() {
     session.advance(Duration::from_millis(4999));
     assert!(session.events().is_empty());
     session.advance(Duration::from_millis(1));
-    let CallError::Timeout { after, dispatched } = session.failure(call) else { panic!("a timeout") };
+    let CallError::Timeout { after, dispatched, .. } = session.failure(call) else { panic!("a timeout") };
     assert_eq!((after, dispatched), (Duration::from_secs(5), true));
     assert!(session.core.is_closed() && session.sent().is_empty());
     session.peer(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#);

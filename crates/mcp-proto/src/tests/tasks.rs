@@ -11,7 +11,7 @@ use super::{Session, raw};
 use crate::era::ExchangeFailure;
 use crate::{
     Answer, CallError, CallId, CallOptions, Config, DiagnosticKind, Event, Misuse, StoredTask, TaskConfig,
-    TaskError, TaskOptions, TaskUpdate,
+    TaskError, TaskOptions, TaskUpdate, TimeLimit,
 };
 
 pub(super) fn with_tasks(config: Config) -> Config {
@@ -335,7 +335,7 @@ fn a_lost_tool_call_is_not_repeated() {
 #[test]
 fn a_question_without_an_answer_times_out_and_the_total_ends_the_wait() {
     let mut session = Session::modern(with_tasks(on_channel()));
-    let options = CallOptions { max_total: Duration::from_secs(100), ..CallOptions::default() };
+    let options = CallOptions { max_total: Some(Duration::from_secs(100)), ..CallOptions::default() };
     let call = session.task_call_with(&created(), &options);
     let poll = session.poll_after(2000);
     session.seconds(60);
@@ -346,7 +346,7 @@ fn a_question_without_an_answer_times_out_and_the_total_ends_the_wait() {
     session.seconds(34);
     let failure = session.failure(call);
     assert!(
-        matches!(failure, CallError::Timeout { after, dispatched: true } if after == options.max_total),
+        matches!(failure, CallError::Timeout { after, limit: TimeLimit::MaxTotal, dispatched: true } if Some(after) == options.max_total),
         "{failure:?}"
     );
     session.sent();
@@ -356,7 +356,7 @@ fn a_question_without_an_answer_times_out_and_the_total_ends_the_wait() {
 #[test]
 fn a_wait_asks_a_limited_number_of_times() {
     let mut session = Session::modern(with_tasks(on_channel()));
-    let options = CallOptions { max_total: Duration::MAX, ..CallOptions::default() };
+    let options = CallOptions { max_total: Some(Duration::MAX), ..CallOptions::default() };
     let call = session.task_call_with(&created(), &options);
     for _ in 0..50 {
         let poll = session.poll_after(2000);

@@ -86,10 +86,10 @@ fn a_call_whose_urls_are_refused_ends_with_the_servers_error() {
 fn a_pause_ends_with_its_call() {
     let mut session = session(ElicitationSupport::all());
     let (call, _, required) = paused(&mut session, "tools/call");
-    assert_eq!(required.deadline, Some(session.now + CallOptions::default().max_total));
+    assert_eq!(required.deadline, Some(session.now + Duration::from_secs(1800)));
     session.seconds(61);
     assert!(session.events().is_empty());
-    session.advance(CallOptions::default().max_total);
+    session.advance(Duration::from_secs(1800));
     let events = session.events();
     let [Event::UrlsRequiredEnded { call: ended }, Event::CallEnded { outcome: Err(CallError::Rpc(_)), .. }] =
         &events[..]

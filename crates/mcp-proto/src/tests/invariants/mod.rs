@@ -234,7 +234,7 @@ impl Model {
         let options = CallOptions {
             task,
             timeout: Duration::from_secs(seconds),
-            max_total: Duration::from_secs(60),
+            max_total: Some(Duration::from_secs(60)),
             reset_on_progress: reset,
             progress,
             suspend: seconds % 7 == 3,
