@@ -67,11 +67,13 @@ impl ClientCapabilities {
             tasks: self.tasks.filter(|_| version == ProtocolVersion::V2025_11_25),
             // The legacy revisions name no extensions, but their set of capabilities is open, and extensions that servers
             // of that era know (apps, skills) are declared in `initialize` (SEP-2133). Tasks are not: 2025-11-25 has its own.
-            extensions: self
-                .extensions
-                .into_iter()
-                .filter(|(id, _)| version.is_modern() || id != TASKS_EXTENSION)
-                .collect(),
+            extensions: {
+                let mut extensions = self.extensions;
+                if version.is_legacy() {
+                    extensions.remove(TASKS_EXTENSION);
+                }
+                extensions
+            },
             other: self.other,
         }
     }

@@ -114,7 +114,13 @@ pub(crate) fn declared<T: DeserializeOwned + Default>(raw: &RawValue) -> Option<
 /// Reads the declared capabilities of an open map; entries that declare nothing are left out.
 pub(crate) fn by_name(raw: &RawValue) -> BTreeMap<String, Settings> {
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
-    members.into_iter().filter_map(|(name, raw)| declared(&raw).map(|settings| (name, settings))).collect()
+    let mut declared_by_name = BTreeMap::new();
+    for (name, raw) in members {
+        if let Some(settings) = declared(&raw) {
+            declared_by_name.insert(name, settings);
+        }
+    }
+    declared_by_name
 }
 
 /// Writes an entry if there is one.

@@ -66,7 +66,7 @@ pub struct Connection {
     pub(crate) clock: Option<Instant>,
     pub(crate) roots: Roots,
     /// Of which it was said that they are in use.
-    pub(crate) deprecated_in_use: BTreeSet<DeprecatedFeature>,
+    pub(crate) deprecated_in_use: Vec<DeprecatedFeature>,
     pub(crate) cache: ResultCache,
 }
 
@@ -91,7 +91,7 @@ impl Connection {
             wants_restart: false,
             clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
-            deprecated_in_use: BTreeSet::new(),
+            deprecated_in_use: Vec::new(),
             cache: ResultCache::new(config.cache),
             config,
         }

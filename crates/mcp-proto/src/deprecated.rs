@@ -27,7 +27,8 @@ impl DeprecatedFeature {
 impl Connection {
     /// The feature is in use. Said where the revision calls it deprecated, the first time.
     pub(crate) fn note_deprecated(&mut self, feature: DeprecatedFeature) {
-        if self.phase.modern().is_some() && self.deprecated_in_use.insert(feature) {
+        if self.phase.modern().is_some() && !self.deprecated_in_use.contains(&feature) {
+            self.deprecated_in_use.push(feature);
             let since = ProtocolVersion::V2026_07_28.as_str();
             let message = format!("{}, which is deprecated since {since}", feature.in_use());
             self.diagnose(DiagnosticKind::DeprecatedFeature, message);

@@ -83,8 +83,8 @@ impl Connection {
         }
         self.clock = Some(now);
         let call = self.next_call_id();
-        let listening =
-            Listening { wanted: wanted.clone(), granted: None, pending: uris.iter().cloned().collect() };
+        let mut listening = Listening { wanted: wanted.clone(), granted: None, pending: BTreeSet::new() };
+        listening.pending.extend(uris.iter().cloned());
         if version.is_modern() {
             let params = SubscriptionsListenRequestParams::new(wanted.clone()).to_json();
             let params = params.map(RawJson::from).map_err(|_| Misuse::Unserializable)?;
@@ -232,18 +232,16 @@ impl Connection {
         let Some(listening) = state.listening.as_ref().filter(|_| legacy(server.protocol_version)) else {
             return;
         };
-        let others: BTreeSet<&String> = self
-            .calls
-            .values()
-            .filter_map(|other| other.listening.as_ref())
-            .flat_map(|other| other.wanted.resource_subscriptions.iter().flatten())
-            .collect();
+        let mut others = BTreeSet::new();
+        for other in self.calls.values().filter_map(|other| other.listening.as_ref()) {
+            others.extend(other.wanted.resource_subscriptions.iter().flatten().cloned());
+        }
         let gone: Vec<String> = listening
             .wanted
             .resource_subscriptions
             .iter()
             .flatten()
-            .filter(|uri| !others.contains(uri))
+            .filter(|uri| !others.contains(*uri))
             .cloned()
             .collect();
         for uri in gone {

@@ -94,7 +94,7 @@ impl SuspendedCall {
         &self,
         rules: &RequestRules,
     ) -> Result<BTreeMap<&str, InputRequest>, UnreadableQuestion> {
-        let read = |(key, request): (&'_ String, &RawJson)| {
+        let read = |key: &String, request: &RawJson| {
             let unreadable = |reason: String| UnreadableQuestion { key: key.clone(), reason };
             let no_request = |_| unreadable("it is no request with params".to_owned());
             let embedded = request.as_raw_ref().parse_with(Embedded::from_json).map_err(no_request)?;
@@ -107,7 +107,11 @@ impl SuspendedCall {
                 _ => Err(unreadable("its method is no question".to_owned())),
             }
         };
-        self.requests.iter().map(|(key, request)| Ok((key.as_str(), read((key, request))?))).collect()
+        let mut questions = BTreeMap::new();
+        for (key, request) in &self.requests {
+            questions.insert(key.as_str(), read(key, request)?);
+        }
+        Ok(questions)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef};
-use mcp_model::{ResultType, inspect_result_type, methods};
+use mcp_model::{ListToolsRequestParams, ResultType, ToJson, inspect_result_type, methods};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -106,8 +106,8 @@ impl Connection {
         cursor: Option<String>,
     ) {
         let Some(modern) = state.modern.take() else { return };
-        let cursor = cursor.map(|cursor| BTreeMap::from([("cursor", cursor)]));
-        let params = cursor.and_then(|cursor| RawJson::from_serialize(&cursor).ok());
+        let params = cursor.and_then(|cursor| ListToolsRequestParams::after(cursor).to_json().ok());
+        let params = params.map(RawJson::from);
         let kind = CallKind::Relist;
         let sent = self.send_request(now, call, methods::TOOLS_LIST, params.as_ref(), kind, &modern.options);
         let Some(fresh) = self.calls.get_mut(&call).filter(|_| sent.is_ok()) else {

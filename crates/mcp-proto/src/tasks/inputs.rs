@@ -54,7 +54,9 @@ impl Inputs {
         let settled = |(key, input): (&String, &Input)| {
             matches!(input, Input::Settled | Input::Sent(..) | Input::Unconfirmed(..)).then(|| key.clone())
         };
-        self.by_key.iter().filter_map(settled).collect()
+        let mut answered = BTreeSet::new();
+        answered.extend(self.by_key.iter().filter_map(settled));
+        answered
     }
 
     /// Whether there are answers to send, and nobody is being asked for more. A server need not take them piece by piece.
