@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::ErrorObject;
+use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError, TimeLimit};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
@@ -287,6 +288,21 @@ impl Error {
     pub fn timed_out_after(&self) -> Option<Duration> {
         match &self.inner.cause {
             Cause::Call(CallError::Timeout { after, .. }) => Some(*after),
+            _ => None,
+        }
+    }
+
+    /// How long the HTTP server wants to be left alone (`Retry-After`, RFC 9110 section 10.2.3), at most a day. What the client tries
+    /// again by itself ([`ClientBuilder::retry`](crate::ClientBuilder::retry)) has waited for it already.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.transport().and_then(mcp_transport::Error::retry_after)
+    }
+
+    /// What the server did not say that it has, where the call was refused for that before anything was sent. Whoever lists all that
+    /// there is passes over such a refusal.
+    pub fn not_offered(&self) -> Option<ServerFeature> {
+        match &self.inner.cause {
+            Cause::Misuse(Misuse::NotDeclaredByServer { feature, .. }) => Some(*feature),
             _ => None,
         }
     }

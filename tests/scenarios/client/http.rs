@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_client::model::ProtocolVersion;
-use mcp_client::{Client, ClientEvent, HttpServer, Mode};
+use mcp_client::model::{ProtocolVersion, ServerFeature};
+use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer, Mode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -138,6 +138,20 @@ async fn a_server_that_refuses_its_session_by_400_gets_one_new_one() {
     let error = call().await.unwrap_err();
     assert!(!error.outcome_unknown(), "{error}");
     assert_eq!(sessions.load(Ordering::SeqCst), 3);
+}
+
+/// Whoever lists all that there is can tell what there is none of from what went wrong.
+#[tokio::test]
+async fn a_call_of_what_the_server_does_not_offer_says_what_that_is() {
+    let server = Server::start().await;
+    let url = server.url();
+    forgetful(server, &[1]);
+    let pinned = builder().mode(Mode::Pinned(ProtocolVersion::V2025_11_25));
+    let client = within(pinned.connect(HttpServer::new(&url).unwrap())).await.unwrap();
+    let error = within(client.list_resources().into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.not_offered()), (ErrorKind::Misuse, Some(ServerFeature::Resources)));
+    let error = within(client.call_tool("", json!([1])).into_future()).await.unwrap_err();
+    assert_eq!((error.kind(), error.not_offered()), (ErrorKind::Misuse, None));
 }
 
 /// protocol:H-24, seed:B24

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_client::transport::http::{Credentials, CredentialsFuture, Refused};
-use mcp_client::{Client, HttpServer, Mode, RetryConfig};
+use mcp_client::{Client, ErrorKind, HttpServer, Mode, RetryConfig};
 use serde_json::{Value, json};
 
 use super::peer::{builder, diagnostics, recorded, summary};
@@ -122,7 +122,10 @@ async fn a_server_that_keeps_refusing_is_left_alone() {
             peer.request().await;
             peer.respond("503 Service Unavailable", head, "").await;
         }
-        assert_eq!(summary(listing.await.unwrap()).0, "transport", "{head}");
+        let error = listing.await.unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Transport, Some(503)), "{head}");
+        let wait = (!head.is_empty()).then_some(Duration::from_secs(3600));
+        assert_eq!(error.retry_after(), wait, "whoever goes on by himself must know how long to wait");
     }
 }
 
