@@ -143,28 +143,6 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `listener` with each event before the application's own listener.
-    pub(crate) fn first_on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
-        let next = self.on_event.take();
-        self.on_event(move |event| {
-            listener(&event);
-            if let Some(next) = &next {
-                next(event);
-            }
-        })
-    }
-
-    /// The desk that it was given, or one like its own would be.
-    pub(crate) fn common_desk(&self) -> Desk {
-        let given = self.shared_desk.as_ref().map(|(desk, _)| desk.clone());
-        given.unwrap_or_else(|| Desk::new(self.desk_config.clone()))
-    }
-
-    /// The roots that are offered.
-    pub(crate) fn offered_roots(&self) -> Option<&[Root]> {
-        self.config.roots.as_deref()
-    }
-
     /// Offers these roots to the server. They can be replaced later with [`Client::set_roots`].
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.config.roots = Some(roots.into_iter().collect());
@@ -438,6 +416,32 @@ impl ClientBuilder {
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
         Driver::new(core, link, name, listeners, seat)
+    }
+}
+
+/// What a host needs of the client that its own are set up like.
+#[cfg(feature = "host")]
+impl ClientBuilder {
+    /// Calls `listener` with each event before the application's own listener.
+    pub(crate) fn first_on_event(mut self, listener: impl Fn(&ClientEvent) + Send + Sync + 'static) -> Self {
+        let next = self.on_event.take();
+        self.on_event(move |event| {
+            listener(&event);
+            if let Some(next) = &next {
+                next(event);
+            }
+        })
+    }
+
+    /// The desk that it was given, or one like its own would be.
+    pub(crate) fn common_desk(&self) -> Desk {
+        let given = self.shared_desk.as_ref().map(|(desk, _)| desk.clone());
+        given.unwrap_or_else(|| Desk::new(self.desk_config.clone()))
+    }
+
+    /// The roots that are offered.
+    pub(crate) fn offered_roots(&self) -> Option<&[Root]> {
+        self.config.roots.as_deref()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
-use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError, TimeLimit};
+use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
 use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
 
 #[cfg(feature = "schema")]
@@ -49,6 +49,7 @@ pub(crate) struct Place {
 enum Cause {
     Call(CallError),
     /// The application did not say where the server is.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
     Connector(Arc<dyn std::error::Error + Send + Sync>),
     /// The connection ended, and the transport knows why.
     Ended(mcp_transport::Error),
@@ -58,6 +59,7 @@ enum Cause {
     Misuse(Misuse),
     MisuseBecause(String),
     /// A server of a host that is not connected.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
     NotConnected(String),
     /// The key of an extension or of `_meta`.
     Key(InvalidKey),
@@ -353,11 +355,6 @@ impl Error {
         self
     }
 
-    /// It is about this server of a host.
-    pub(crate) fn at_server(self, server: &str) -> Self {
-        self.at(&Place { server: Arc::from(server), tool: None })
-    }
-
     /// A handshake that failed did nothing, whatever of it reached the server.
     pub(crate) fn without_effect(mut self) -> Self {
         self.inner.outcome_unknown = false;
@@ -418,23 +415,6 @@ impl Error {
         Self::new(Cause::MisuseBecause(message.into()), false)
     }
 
-    /// Something that is no call took too long.
-    pub(crate) fn timed_out(after: Duration) -> Self {
-        Self::call(CallError::Timeout { after, limit: TimeLimit::Timeout, dispatched: false })
-    }
-
-    pub(crate) fn not_connected(message: String) -> Self {
-        Self::new(Cause::NotConnected(message), false)
-    }
-
-    /// What the application's own code said instead of where the server is.
-    pub(crate) fn no_endpoint(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
-        match error.downcast::<Self>() {
-            Ok(error) => *error,
-            Err(error) => Self::new(Cause::Connector(Arc::from(error)), false),
-        }
-    }
-
     pub(crate) fn unreadable_result(method: &str, source: mcp_jsonrpc::ParseError) -> Self {
         // The server did answer, so the call was carried out; only what it said cannot be read.
         Self::new(Cause::Result { method: method.to_owned(), source }, false)
@@ -459,6 +439,33 @@ impl Error {
                 && self.stderr_tail() == other.stderr_tail()
         };
         self.inner.cause.to_string() == other.inner.cause.to_string() || ends_alike()
+    }
+}
+
+/// What only a host says.
+#[cfg(feature = "host")]
+impl Error {
+    /// It is about this server of a host.
+    pub(crate) fn at_server(self, server: &str) -> Self {
+        self.at(&Place { server: Arc::from(server), tool: None })
+    }
+
+    /// Something that is no call took too long.
+    pub(crate) fn timed_out(after: Duration) -> Self {
+        let limit = mcp_proto::TimeLimit::Timeout;
+        Self::call(CallError::Timeout { after, limit, dispatched: false })
+    }
+
+    pub(crate) fn not_connected(message: String) -> Self {
+        Self::new(Cause::NotConnected(message), false)
+    }
+
+    /// What the application's own code said instead of where the server is.
+    pub(crate) fn no_endpoint(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) => Self::new(Cause::Connector(Arc::from(error)), false),
+        }
     }
 }
 

@@ -95,6 +95,7 @@ impl<E: Queued> EventQueue<E> {
     }
 
     /// Whether anybody listens.
+    #[cfg(feature = "host")]
     pub(crate) fn is_heard(&self) -> bool {
         !self.lock().listeners.is_empty()
     }

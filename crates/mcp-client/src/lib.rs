@@ -16,6 +16,7 @@ mod event_queue;
 mod extension;
 mod fingerprint;
 mod fresh_list;
+#[cfg(feature = "host")]
 pub mod host;
 mod requests;
 mod sampling;

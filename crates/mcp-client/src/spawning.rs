@@ -7,7 +7,9 @@ use std::future::Future;
 use std::pin::Pin;
 
 use tokio::runtime::Handle;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
+#[cfg(feature = "host")]
+use tokio::task::JoinSet;
 
 /// What a task does, of whatever type.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -18,6 +20,7 @@ pub(crate) fn spawn(runtime: &Handle, work: impl Future<Output = ()> + Send + 's
 }
 
 /// Starts a task that ends with `tasks`.
+#[cfg(feature = "host")]
 pub(crate) fn spawn_in(tasks: &mut JoinSet<()>, work: impl Future<Output = ()> + Send + 'static) {
     let work: Work = Box::pin(work);
     tasks.spawn(work);

@@ -120,6 +120,7 @@ impl<T> Call<T> {
         self
     }
 
+    #[cfg(feature = "host")]
     pub(crate) fn at(mut self, place: Place) -> Self {
         self.untyped.place = Some(Box::new(place));
         self
