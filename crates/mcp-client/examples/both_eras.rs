@@ -11,8 +11,10 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mcp_client::model::ProtocolVersion;
 use mcp_client::{
-    Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, HttpServer, StdioServer,
+    Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, ErrorKind, HttpServer, Mode,
+    StdioServer,
 };
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
@@ -67,11 +69,34 @@ async fn all_four() -> Result<(), Failure> {
             None => first = Some(seen),
         }
     }
+    println!("== pinned to 2025-11-25 ==");
+    pinned(&program).await?;
     for server in servers {
         server.abort();
     }
     println!("\nFour servers of two eras, one program, the same answers.");
     Ok(())
+}
+
+/// One revision and no other: nothing is found out first, and a server of another one is an error.
+async fn pinned(program: &std::path::Path) -> Result<(), Failure> {
+    let revision: ProtocolVersion = "2025-11-25".parse()?;
+    let connect = |argument| {
+        let builder = Client::builder("both-eras", env!("CARGO_PKG_VERSION")).mode(Mode::Pinned(revision));
+        builder.connect(StdioServer::new(program).arg(argument))
+    };
+    let client = connect("--serve-legacy").await?;
+    println!("  legacy     {}", client.protocol_version());
+    client.close().await;
+    let error = connect("--serve-modern").await.err().ok_or("a server of another revision was taken")?;
+    println!("  modern     {error}");
+    // This server refuses the older handshake in words of its own; one that answers with another revision gives
+    // `UnsupportedVersion`.
+    if matches!(error.kind(), ErrorKind::Rpc | ErrorKind::UnsupportedVersion) {
+        Ok(())
+    } else {
+        Err(error.into())
+    }
 }
 
 /// The application. Gives the revision that was found out, and what it saw.
