@@ -240,8 +240,8 @@ impl ClientBuilder {
 
     /// What a connection may hold at once. Default: [`Limits::default`](crate::Limits), each field of which says its value. One that
     /// lets nothing through is refused when connecting ([`Misuse`](crate::ErrorKind::Misuse)). Bounds on single messages belong to the
-    /// transport: see `limits` of [`StdioServer`](crate::StdioServer) and [`HttpServer`](crate::HttpServer); those of questions to
-    /// [`DeskConfig`](crate::DeskConfig).
+    /// transport: `StdioServer::limits` takes [`LineLimits`](crate::transport::stdio::LineLimits), `HttpServer::limits` takes
+    /// `transport::http::HttpLimits`; those of questions belong to [`DeskConfig`](crate::DeskConfig).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
         self.config.limits = limits;
         self

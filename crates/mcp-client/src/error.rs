@@ -70,7 +70,8 @@ enum Cause {
     Transport(mcp_transport::Error),
 }
 
-/// What kind of failure an [`Error`] is.
+/// What kind of failure an [`Error`] is. Not the kind of a [transport's](crate::transport::ErrorKind) error, which tells more ways to
+/// break; what to do about each is in [the crate's text](crate#what-to-do-about-an-error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -96,7 +97,7 @@ pub enum ErrorKind {
     /// The server wants other credentials; see [`Error::www_authenticate`].
     Unauthorized,
     /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, and it
-    /// takes a new connection to speak to that ([`CallError::EraChanged`]).
+    /// takes a new connection to speak to that (then [`Error::error_object`] has its refusal).
     UnsupportedVersion,
 }
 
@@ -119,7 +120,8 @@ impl ErrorKind {
     }
 }
 
-/// A limit that was hit: the name of its configuration field, with the unit, and its value.
+/// A limit that was hit: the name of its configuration field, with the unit, and its value. It may be one of
+/// [`Limits`](crate::Limits) or of any other configuration that the client was given, those of the transport included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limit {
@@ -351,7 +353,10 @@ impl Error {
 
     /// It is about this server of a host, and maybe a tool. What is known already stays.
     pub(crate) fn at(mut self, place: &Place) -> Self {
-        self.inner.place.get_or_insert_with(|| place.clone());
+        let known = self.inner.place.get_or_insert_with(|| place.clone());
+        if known.tool.is_none() && known.server == place.server {
+            known.tool.clone_from(&place.tool);
+        }
         self
     }
 
@@ -481,7 +486,10 @@ impl fmt::Display for Error {
         self.inner.cause.fmt(f)?;
         match &self.inner.first_attempt {
             // Most programs that cannot start cannot do so twice, in the same words.
-            Some(first) if self.says_the_same(first) => f.write_str(" (twice)"),
+            Some(first) if self.says_the_same(first) && self.exit().is_some() => {
+                f.write_str(" (the program was started twice)")
+            }
+            Some(first) if self.says_the_same(first) => f.write_str(" (at both attempts)"),
             Some(first) => write!(f, " (the first attempt: {first})"),
             None => Ok(()),
         }

@@ -68,7 +68,9 @@ impl ElicitResult {
         Self { action: ElicitAction::Accept, content: Some(content) }
     }
 
-    /// Consent to open a URL, or an accepted form of which every value is the default.
+    /// A yes without content. To a URL it is consent to open it. To a form it is an answer too, and may be accepted: every field
+    /// that has a default takes that, and only a required field without one makes it invalid. So look at what was asked
+    /// before you say this; for a form, [`accept`](Self::accept) says what is meant.
     #[must_use]
     pub const fn accept_url() -> Self {
         Self { action: ElicitAction::Accept, content: None }

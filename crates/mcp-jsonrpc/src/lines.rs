@@ -11,7 +11,7 @@ use memchr::memchr;
 
 use crate::{AnswerScan, RequestId};
 
-/// Limits of a [`LineDecoder`].
+/// Limits of a [`LineDecoder`]. A connection has more of them: `mcp_transport::stdio::LineLimits`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LineLimits {

@@ -113,7 +113,7 @@ impl fmt::Debug for RawRef<'_> {
 
 /// An owned piece of JSON text, cheap to clone.
 ///
-/// One that was received promises no more than a [`RawRef`]; [`from_text`](Self::from_text) and
+/// One that was received promises no more than a `mcp_jsonrpc::RawRef`; [`from_text`](Self::from_text) and
 /// [`from_serialize`](Self::from_serialize) make valid ones. Serializing it writes the text as it is, after checking a
 /// received one, so that invalid text is never passed on.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ impl RawJson {
     /// Takes a JSON text, checking that it is valid. Surrounding white space is dropped.
     ///
     /// # Errors
-    /// [`ParseError`] with the place of the first fault.
+    /// `mcp_jsonrpc::ParseError` with the place of the first fault.
     pub fn from_text(text: String) -> Result<Self, ParseError> {
         RawValue::from_string(text).map(Self::from_raw_value).map_err(|error| ParseError::new(&error))
     }
@@ -141,7 +141,7 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Errors
-    /// [`ParseError`] when the value has no JSON form (for example a map whose keys are not strings).
+    /// `mcp_jsonrpc::ParseError` when the value has no JSON form (for example a map whose keys are not strings).
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, ParseError> {
         serde_json::value::to_raw_value(value)
             .map(Self::from_raw_value)
@@ -172,7 +172,7 @@ impl RawJson {
     /// Parses the text into a type that owns its parts.
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON or does not fit the type.
+    /// `mcp_jsonrpc::ParseError` when the text is not valid JSON or does not fit the type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         self.as_raw_ref().parse()
     }

@@ -131,7 +131,12 @@ pub struct UnknownVersion(());
 
 impl fmt::Display for UnknownVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("unknown protocol version")
+        f.write_str("unknown protocol version; known are ")?;
+        for (place, version) in ProtocolVersion::ALL.iter().enumerate() {
+            let between = if place == 0 { "" } else { ", " };
+            write!(f, "{between}{}", version.as_str())?;
+        }
+        Ok(())
     }
 }
 

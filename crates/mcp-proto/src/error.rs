@@ -82,6 +82,8 @@ pub enum CallError {
         server: String,
         /// The newest revision that this client would have taken.
         client: String,
+        /// Whether the client was pinned to that one ([`Mode::Pinned`](crate::Mode::Pinned)).
+        pinned: bool,
     },
 }
 
@@ -145,9 +147,10 @@ impl fmt::Display for CallError {
                     if *limit == TimeLimit::MaxTotal { ", the most that the call may take" } else { "" };
                 write!(f, "no answer within {} ms{all}", after.as_millis())
             }
-            Self::UnsupportedVersion { server, client } => {
+            Self::UnsupportedVersion { server, client, pinned } => {
                 let server = if server.is_empty() { "none that it names" } else { server };
-                write!(f, "the server speaks protocol revision {server}; this client speaks {client}")
+                let speaks = if *pinned { "is pinned to" } else { "speaks" };
+                write!(f, "the server speaks protocol revision {server}; this client {speaks} {client}")
             }
         }
     }

@@ -71,6 +71,7 @@ impl Connection {
             return Err(CallError::UnsupportedVersion {
                 server: server.protocol_version.as_str().to_owned(),
                 client: pinned.as_str().to_owned(),
+                pinned: true,
             });
         }
         let raw = server.raw.clone();
@@ -181,6 +182,7 @@ pub(crate) fn read_result(result: RawRef<'_>, reason: VerdictReason) -> Result<S
             return Err(CallError::UnsupportedVersion {
                 server: excerpt(&version, MAX_SHOWN_VERSION),
                 client: ProtocolVersion::LATEST_LEGACY.as_str().to_owned(),
+                pinned: false,
             });
         }
     };

@@ -5,12 +5,15 @@ use std::time::Duration;
 use crate::error::Misuse;
 
 /// Bounds on what a connection holds at once, in the core and in what drives it.
+///
+/// Beside it stand the limits of single messages (`LineLimits`, `StderrLimits` and `HttpLimits` of `mcp-transport`), of questions
+/// (`ElicitationLimits` of `mcp-elicitation`) and of event streams (`Limits` of `mcp-sse`).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
     /// Calls waiting for their answer. Default 4,096: far above what one server is asked in practice, and small
     /// enough that a server that never answers costs at most a few megabytes. At the limit a new call is refused
-    /// with [`Misuse::TooManyCalls`](crate::Misuse::TooManyCalls).
+    /// with `mcp_proto::Misuse::TooManyCalls`, which is an error of kind `LimitExceeded` in `mcp-client`.
     pub max_calls: usize,
     /// Requests of the server waiting for our answer. Default 64. At the limit a further request is answered with
     /// an internal error that names the limit, and nothing is shown to the user. Requests in the middle of a call (modern
@@ -29,7 +32,7 @@ pub struct Limits {
     /// takes to reconnect; and a server that uses its ids again, against the protocol, is heard again soon.
     pub ended_request_memory: Duration,
     /// How often one call may be asked for input in the middle (modern era). Default 10, as other clients have it. At
-    /// the limit the call fails with [`CallError::TooManyRounds`](crate::CallError::TooManyRounds).
+    /// the limit the call fails with `mcp_proto::CallError::TooManyRounds`, kind `LimitExceeded` in `mcp-client`.
     pub max_input_rounds: u32,
     /// Tools of which it is remembered which arguments go into headers (modern era, over exchanges). Default 4,096, more
     /// than any model is shown. What is listed beyond that is called without those headers.
@@ -107,7 +110,7 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// [`Misuse::LimitTooSmall`] for the first that lets nothing through at all.
+    /// `mcp_proto::Misuse::LimitTooSmall` for the first that lets nothing through at all.
     pub fn check(&self) -> Result<(), Misuse> {
         let least = [
             ("max_calls", self.max_calls),

@@ -260,6 +260,7 @@ impl Connection {
         let foreign = |names: String| CallError::UnsupportedVersion {
             server: names,
             client: pinned.unwrap_or(ProtocolVersion::LATEST).as_str().to_owned(),
+            pinned: pinned.is_some(),
         };
         let step = match judge(self.config.wire, probed, handshake.reprobed) {
             Next::Reprobe(version) if pinned.is_none_or(|pinned| pinned == version) => {

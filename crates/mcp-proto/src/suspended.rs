@@ -21,7 +21,8 @@ use crate::gate;
 use crate::mrtr::{Pause, takes_input, with_input};
 use crate::phase::Phase;
 
-/// A call that needs input, as plain data: store it, and give it to [`Connection::resume_suspended`] with the answers.
+/// A call that needs input, as plain data: store it, and give it back with the answers to whoever made the call: `Client::resume` of
+/// `mcp-client`, or `Connection::resume_suspended` here.
 ///
 /// It holds what the call was made with and what the server asked, so it is as confidential as they are; `Debug` shows
 /// sizes. A server may refuse a state that is too old, or one that was changed.

@@ -58,7 +58,11 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
         ),
         (CallError::TooManyRounds { limit: 7 }, "the server wants input for more than 7 times", false, false),
         (
-            CallError::UnsupportedVersion { server: String::new(), client: "2025-11-25".to_owned() },
+            CallError::UnsupportedVersion {
+                server: String::new(),
+                client: "2025-11-25".to_owned(),
+                pinned: false,
+            },
             "the server speaks protocol revision none that it names; this client speaks 2025-11-25",
             false,
             false,

@@ -74,7 +74,7 @@ impl Default for Limits {
     }
 }
 
-/// Names one bound of [`Limits`].
+/// Names one bound of [`Limits`]. Errors of `mcp-transport` and `mcp-client` carry a `Limit` of their own, for all their limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {

@@ -37,7 +37,7 @@ struct Inner {
     stderr_tail: Option<Arc<str>>,
 }
 
-/// What happened, in the words a caller decides by.
+/// What happened, in the words a caller decides by. (`mcp_client::ErrorKind` is another, coarser one, for the errors of a client.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -85,7 +85,7 @@ pub enum SpawnFailure {
     WorkingDirectory,
 }
 
-/// The limit behind an [`ErrorKind::LimitExceeded`].
+/// The limit behind an [`ErrorKind::LimitExceeded`]. (`mcp_client::Limit` is the same for the errors of a client, whose limits are more.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limit {

@@ -112,7 +112,10 @@ async fn a_program_that_ends_on_the_probe_is_started_once_more() {
     let error = connected_to("read line; echo broken >&2; exit 3").await.unwrap_err();
     assert_eq!(error.first_attempt().unwrap().exit().unwrap().code(), Some(3));
     let text = error.to_string();
-    assert!(text.ends_with(" (twice)") && text.matches("broken").count() == 1, "{text}");
+    assert!(
+        text.ends_with(" (the program was started twice)") && text.matches("broken").count() == 1,
+        "{text}"
+    );
 }
 
 /// protocol:S10, protocol:L-39: both attempts have the time of one.

@@ -170,7 +170,7 @@ async fn an_answer_that_breaks_the_form_is_given_back_and_the_question_stays() {
     let mut wrong = named("Ada");
     wrong.content.as_mut().unwrap()["name"] = json!(7);
     let refused = question.respond(wrong).unwrap_err();
-    assert!(std::error::Error::source(&refused).is_some_and(|cause| cause.to_string().contains("name")));
+    assert_eq!(refused.to_string(), "the answer breaks the rules of the form: /name: must be a string");
     assert!(question.respond(named("Ada")).is_ok());
     assert_eq!(peer.receive().await["result"]["content"], json!({ "name": "Ada", "age": 30 }));
     assert!(question.respond(named("again")).is_err(), "seed:S-38: a second answer is none");

@@ -149,4 +149,11 @@ async fn errors_say_which_server_and_which_tool() {
     let failed = failed.unwrap_err();
     assert_eq!(failed.server_name(), Some("other"));
     assert_eq!(host.server("other").unwrap().last_error.unwrap().to_string(), failed.to_string());
+
+    // Also the ones that come before there is a call.
+    host.disconnect("files").await.unwrap();
+    let refused = host.call_tool(tool, json!({})).unwrap_err();
+    assert_eq!((refused.server_name(), refused.tool_name()), (Some("files"), Some("read\u{1b}")));
+    assert_eq!(refused.to_string(), "tool read\\u{1b} of server files: the server is disconnected");
+    assert_eq!(host.client("files").unwrap_err().to_string(), "server files: the server is disconnected");
 }

@@ -100,19 +100,22 @@ async fn a_private_authority_is_trusted_when_added() {
 async fn certificates_that_do_not_hold_are_refused_by_name() {
     let ours = authority("ours");
     let other = authority("other");
-    for (name, host, year, roots, reason) in [
-        ("localhost", "localhost", 2001, Some(&ours), "expired"),
-        ("example.com", "localhost", 2100, Some(&ours), "not valid for name"),
-        ("localhost", "127.0.0.1", 2100, Some(&ours), "not valid for name"),
-        ("localhost", "localhost", 2100, Some(&other), "UnknownIssuer"),
-        ("localhost", "localhost", 2100, None, "UnknownIssuer"),
+    let (expired, renamed, foreign) =
+        ("has expired", "is for another name", "is of an issuer that is not trusted");
+    for (name, host, year, roots, says, reason) in [
+        ("localhost", "localhost", 2001, Some(&ours), expired, "expired"),
+        ("example.com", "localhost", 2100, Some(&ours), renamed, "not valid for name"),
+        ("localhost", "127.0.0.1", 2100, Some(&ours), renamed, "not valid for name"),
+        ("localhost", "localhost", 2100, Some(&other), foreign, "UnknownIssuer"),
+        ("localhost", "localhost", 2100, None, foreign, "UnknownIssuer"),
     ] {
         let (certificate, key) = certificate(&ours, name, year);
         let port = serve(&certificate, &key).await;
         let error = call_with_roots(host, port, roots).await.1.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Connect);
         assert!(!error.outcome_unknown());
-        assert_eq!(error.to_string(), format!("the tls handshake with {host}:{port} failed"));
+        let text = format!("the tls handshake with {host}:{port} failed: the certificate {says}");
+        assert_eq!(error.to_string(), text);
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains(reason), "{cause}");
     }

@@ -51,7 +51,13 @@ use crate::elicitation::ElicitationHandler;
 use outbox::Outbox;
 use state::State;
 
-/// Where the questions of servers wait for their answers. See the [crate's](crate) text on questions.
+/// Where the questions of servers wait for their answers.
+///
+/// A question is offered to whoever is the first of these: the handler for the key of the call ([`route`](Self::route),
+/// [`Call::elicitation_key`](crate::Call::elicitation_key)), that of the connection
+/// ([`ClientBuilder::on_elicitation`](crate::ClientBuilder::on_elicitation)), that of the desk
+/// ([`set_handler`](Self::set_handler)), a listener ([`elicitations`](Self::elicitations)), another process by an
+/// [`Inbox`](crate::Inbox). Where there is none it is declined.
 ///
 /// Cheap to clone; all clones are the same desk. Each client has one of its own unless
 /// [`ClientBuilder::desk`](crate::ClientBuilder::desk) gives it one that it shares.

@@ -100,7 +100,7 @@ impl fmt::Debug for PendingElicitation {
 }
 
 /// Questions as they come, instead of a handler. See [`Desk::elicitations`] and
-/// [`Client::elicitations`](crate::Client::elicitations).
+/// [`Client::elicitations`](crate::Client::elicitations). Not the bookkeeping of the same name in `mcp-elicitation`.
 ///
 /// When it is dropped, what nobody has taken from it goes to the next listener, or is declined.
 pub struct Elicitations {

@@ -110,7 +110,7 @@ impl Host {
                 "the name of a server is empty, too long or has control characters",
             ));
         }
-        let taken = || Error::misuse_because("a server of this name is connected already");
+        let taken = || Error::misuse_because("it is connected already").at_server(name);
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
         loop {
             // Dropped when the lock is free: what it owns may be of this host.
@@ -282,7 +282,8 @@ impl Host {
         &self.registry.desk
     }
 
-    /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)). Its errors say which server and which tool.
+    /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)). Its errors, those that come at once included, say
+    /// which server and which tool. Those of a call on a [`Client`] do not: that knows of no host.
     ///
     /// # Errors
     ///
@@ -292,9 +293,9 @@ impl Host {
         tool: &NamedTool,
         arguments: impl Serialize,
     ) -> Result<Call<CallToolResult>, Error> {
-        let client = self.client(tool.server())?;
         let place =
             Place { server: Arc::from(tool.server()), tool: Some(Arc::from(tool.tool().name.as_str())) };
+        let client = self.client(tool.server()).map_err(|error| error.at(&place))?;
         Ok(client.call_tool(tool.tool().name.clone(), arguments).at(place))
     }
 

@@ -280,7 +280,7 @@ pub(super) fn unknown(name: &str) -> Error {
 
 /// The error of who needs a connection and finds none.
 pub(super) fn not_connected(name: &str, state: ServerState) -> Error {
-    Error::not_connected(format!("the server \"{}\" is {state}", Untrusted::new(name, MAX_SHOWN_NAME)))
+    Error::not_connected(format!("the server is {state}")).at_server(name)
 }
 
 /// The error for a host that was closed.

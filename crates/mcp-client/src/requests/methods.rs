@@ -38,7 +38,7 @@ impl Client {
 
     /// `tools/call`. `arguments` must serialise to a JSON object; `()` sends none.
     ///
-    /// A tool that fails says so in the result ([`CallToolResult::is_error`]), so that a model can read it; an `Err`
+    /// A tool that fails says so in the result (`CallToolResult::is_error`), so that a model can read it; an `Err`
     /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error::outcome_unknown) first.
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
         self.call_tool_raw(name.into(), serde_json::value::to_raw_value(&arguments))

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Instant};
 
-use crate::{AnswerError, ElicitAction, ElicitRequest, ElicitResult, RequestError};
+use crate::{AnswerError, ElicitAction, ElicitRequest, ElicitResult, RequestError, violation::summarize};
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -279,7 +279,7 @@ pub enum Misuse {
     ConnectionsOpen,
     /// The call still waits for consent, so there is nothing to continue.
     FlowNotWaiting,
-    /// The answer breaks the form's rules; the question stays open.
+    /// The answer breaks the form's rules; the question stays open. `Display` says the first of them, the error in here has all.
     InvalidAnswer(AnswerError),
     /// As many waiters as there may be.
     TooManyWaiters {
@@ -297,8 +297,10 @@ impl fmt::Display for Misuse {
         match self {
             Self::ConnectionsOpen => f.write_str("the server has open connections"),
             Self::FlowNotWaiting => f.write_str("the call still waits for consent"),
-            // The cause has the details.
-            Self::InvalidAnswer(_) => f.write_str("the answer breaks the rules of the form"),
+            Self::InvalidAnswer(error) => {
+                f.write_str("the answer breaks the rules of the form: ")?;
+                summarize(error.violations(), f)
+            }
             Self::TooManyWaiters { limit } => write!(f, "there are {limit} waiters, as many as may be"),
             Self::UnknownFlow => f.write_str("no such call waits"),
             Self::UnknownQuestion => f.write_str("no such question is open"),
@@ -306,14 +308,8 @@ impl fmt::Display for Misuse {
     }
 }
 
-impl std::error::Error for Misuse {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::InvalidAnswer(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// `Display` says what an `AnswerError` would, so that is no source.
+impl std::error::Error for Misuse {}
 
 /// What asking for a completion gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

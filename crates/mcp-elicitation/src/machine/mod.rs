@@ -41,7 +41,9 @@ use self::{
 };
 use crate::{ElicitAction, ElicitRequest, ElicitResult, RequestRules};
 
-/// How far an open question has come. See the diagram of [`Elicitations`].
+/// How far an open question has come.
+///
+#[doc = include_str!("diagram.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum QuestionState {
@@ -81,7 +83,8 @@ struct Waiter<S> {
     deadline: Option<Instant>,
 }
 
-/// The open questions of all servers of one host.
+/// The open questions of all servers of one host: the bookkeeping alone, without a clock or a way to ask. (`mcp-client` puts it
+/// behind its `Desk`; its own `Elicitations` is another thing, the stream of questions that such a desk hands out.)
 ///
 /// `S` names a server as the host knows it, `K` is the key of a server's request: use a type that keeps the
 /// number 1 and the string `"1"` apart. Elicitation ids belong to their server: two servers may use the same.

@@ -198,7 +198,10 @@ fn a_refused_value_is_told_from_what_was_expected() {
     }
     assert!(said::<List<u8>>(json!(5)).contains("expected a list"));
     assert!(said::<ProtocolVersion>(json!(5)).contains("expected a known protocol version"));
-    assert_eq!(said::<ProtocolVersion>(json!("1999-01-01")), "unknown protocol version");
+    assert_eq!(
+        said::<ProtocolVersion>(json!("1999-01-01")),
+        "unknown protocol version; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"
+    );
     assert!(said::<SamplingContent>(json!(5)).contains("expected a content block or a list of them"));
     assert!(said::<GetTaskResult>(json!({})).contains("no task: `taskId` or `status` is missing"));
     assert!(inspect_result_type("5").unwrap_err().to_string().contains("expected a result object"));

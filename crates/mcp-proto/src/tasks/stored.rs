@@ -14,7 +14,8 @@ use crate::connection::Connection;
 use crate::error::Misuse;
 use crate::gate;
 
-/// A task as plain data: store it, and give it to [`Connection::resume_task`].
+/// A task as plain data: store it, and give it to `Client::resume_task` of `mcp-client`, or to
+/// `Connection::resume_task` here.
 ///
 /// Whoever knows the id may be able to use the task, so it is as confidential as its result; `Debug` leaves it out. The
 /// server decides how long it keeps the task.

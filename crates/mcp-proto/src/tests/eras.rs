@@ -305,7 +305,7 @@ fn a_pinned_revision_is_spoken_or_nothing_is() {
     let error = session.failure(call).to_string();
     assert_eq!(
         error,
-        "the server speaks protocol revision 2025-11-25 or older; this client speaks 2026-07-28"
+        "the server speaks protocol revision 2025-11-25 or older; this client is pinned to 2026-07-28"
     );
     assert!(session.sent().is_empty());
 

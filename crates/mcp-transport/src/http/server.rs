@@ -151,7 +151,7 @@ impl HttpServer {
     ///
     /// # Errors
     ///
-    /// As [`Fetcher::new`].
+    /// As `mcp_transport::http::Fetcher::new`.
     pub fn fetcher(&self, policy: AddressPolicy) -> Result<Fetcher, Error> {
         Fetcher::like(&self.config, policy)
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use mcp_jsonrpc::DecodeLimits;
 
 /// Limits of one line-framed connection. The defaults are safe with a hostile peer.
+///
+/// The one to set for a `StdioServer` or a `LineConnection`. That of `mcp-jsonrpc` with the same name is for its line decoder alone.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LineLimits {

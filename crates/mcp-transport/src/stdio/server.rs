@@ -119,7 +119,7 @@ impl StdioServer {
         self
     }
 
-    /// Chooses what is inherited of this process's environment; [`InheritEnv::Safe`] unless set.
+    /// Chooses what is inherited of this process's environment; `mcp_transport::stdio::InheritEnv::Safe` unless set.
     pub fn inherit_env(mut self, inherit: InheritEnv) -> Self {
         self.inherit = inherit;
         self
@@ -150,7 +150,7 @@ impl StdioServer {
     }
 
     /// Gets each line that the server writes to standard error, without its terminator, invalid UTF-8 replaced, long ones in
-    /// pieces ([`StderrLimits::line_bytes`]). Untrusted text: show it through [`Untrusted`](crate::Untrusted).
+    /// pieces (`mcp_transport::stdio::StderrLimits::line_bytes`). Untrusted text: show it through [`Untrusted`](crate::Untrusted).
     ///
     /// It is called from the connection's background task and must not block. If it panics, it is not called again. Without a
     /// hook the lines go to `tracing` at debug level.

@@ -29,7 +29,10 @@ pub(crate) enum BadTarget {
 
 impl Target {
     pub(crate) fn parse(url: &str) -> Result<Self, BadTarget> {
-        Self::from_url(Url::parse(url).map_err(|_| BadTarget::Invalid)?)
+        Self::from_url(Url::parse(url).map_err(|error| match error {
+            url::ParseError::RelativeUrlWithoutBase => BadTarget::Scheme,
+            _ => BadTarget::Invalid,
+        })?)
     }
 
     pub(crate) fn from_url(mut url: Url) -> Result<Self, BadTarget> {
@@ -139,7 +142,7 @@ impl fmt::Display for BadTarget {
         f.write_str(match self {
             Self::Invalid => "the server url cannot be parsed",
             Self::NoHost => "the server url names no host",
-            Self::Scheme => "the server url is neither http nor https",
+            Self::Scheme => "the server url begins with neither http:// nor https://",
             Self::UserInfo => {
                 "the server url holds a user name or password; use an authorization header instead"
             }
@@ -198,8 +201,10 @@ mod tests {
             assert_eq!(error, expected, "{url}");
             assert!(!error.to_string().contains("secret"));
         };
-        check("not a url", BadTarget::Invalid);
-        check("/mcp", BadTarget::Invalid);
+        check("not a url", BadTarget::Scheme);
+        check("/mcp", BadTarget::Scheme);
+        check("localhost:3000/secret", BadTarget::Scheme);
+        check("127.0.0.1:3000/secret", BadTarget::Scheme);
         check("http://", BadTarget::Invalid);
         check("ftp://h/secret", BadTarget::Scheme);
         check("file:///secret", BadTarget::Scheme);

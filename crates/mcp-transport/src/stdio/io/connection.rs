@@ -41,12 +41,12 @@ pub(crate) struct Spawned {
 impl LineConnection {
     /// A connection over any byte stream.
     ///
-    /// Closing ends the write half (flushed and shut down), then waits [`CloseWaits::exit`] (2 s) for the peer to end its own;
+    /// Closing ends the write half (flushed and shut down), then waits `exit` of the `CloseWaits` (2 s) for the peer to end its own;
     /// [`from_io_with`](Self::from_io_with) takes other waits.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`] outside a tokio runtime.
+    /// Kind `Misuse` outside a tokio runtime.
     pub fn from_io(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
@@ -59,7 +59,7 @@ impl LineConnection {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`] outside a tokio runtime.
+    /// Kind `Misuse` outside a tokio runtime.
     pub fn from_io_with(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
