@@ -115,7 +115,7 @@ fn steps() -> Result<Vec<Step>, Stop> {
 
 /// Packages with examples that take no arguments, bring their servers along and end by themselves: those of one file. Larger ones
 /// (`connect`) take arguments, and have tests of their own.
-const WITH_EXAMPLES: [&str; 2] = ["mcp-client", "mcp-inbox-sqlite"];
+const WITH_EXAMPLES: [&str; 3] = ["mcp-client", "mcp-inbox-sqlite", "mcp-transport"];
 
 fn examples() -> Result<Vec<(String, String)>, Stop> {
     let broken = |error| Stop::Broken(format!("examples: {error}"));

@@ -32,6 +32,8 @@ pub struct Error {
 struct Inner {
     cause: Cause,
     outcome_unknown: bool,
+    /// It is how connecting failed.
+    of_handshake: bool,
     first_attempt: Option<Error>,
     /// The HTTP status that the error object of a server came with, where that was no success.
     status: Option<u16>,
@@ -363,13 +365,21 @@ impl Error {
     /// A handshake that failed did nothing, whatever of it reached the server.
     pub(crate) fn without_effect(mut self) -> Self {
         self.inner.outcome_unknown = false;
+        self.inner.of_handshake = true;
         self.inner.first_attempt = self.inner.first_attempt.take().map(Self::without_effect);
         self
     }
 
     fn new(cause: Cause, outcome_unknown: bool) -> Self {
         Self {
-            inner: Box::new(Inner { cause, outcome_unknown, first_attempt: None, status: None, place: None }),
+            inner: Box::new(Inner {
+                cause,
+                outcome_unknown,
+                of_handshake: false,
+                first_attempt: None,
+                status: None,
+                place: None,
+            }),
         }
     }
 
@@ -483,7 +493,13 @@ impl fmt::Display for Error {
             Some(Place { server, tool: None }) => write!(f, "server {server}: ")?,
             None => {}
         }
-        self.inner.cause.fmt(f)?;
+        match &self.inner.cause {
+            Cause::Call(CallError::Timeout { after, .. }) if self.inner.of_handshake => {
+                let millis = after.as_millis();
+                write!(f, "no answer to the handshake (server/discover, initialize) within {millis} ms")?;
+            }
+            cause => cause.fmt(f)?,
+        }
         match &self.inner.first_attempt {
             // Most programs that cannot start cannot do so twice, in the same words.
             Some(first) if self.says_the_same(first) && self.exit().is_some() => {
