@@ -28,7 +28,7 @@ pub struct Config {
     /// Which URLs a server may send people to, and what they are warned of.
     pub elicitation_urls: UrlPolicy,
     /// Extensions that are declared, by identifier, with their settings. Default: none. The identifiers are not checked here;
-    /// [`mcp_model::meta::check_extension_id`] does it.
+    /// `mcp_model::meta::check_extension_id` does it.
     pub extensions: BTreeMap<String, Settings>,
     /// The roots offered to the server. `None` (the default): the capability is not declared and `roots/list` is
     /// answered with "method not found". `Some`: declared with `listChanged`, and each change is announced.

@@ -9,7 +9,7 @@ use crate::Limit;
 /// One thing the peer sent, its envelope already decoded, so that nobody above decodes it again.
 ///
 /// Neither [`Invalid`](Self::Invalid) nor [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
-/// counts them, fails the request that [`DecodeError::id`] or `answer_to` names if there is one, and goes on.
+/// counts them, fails the request that `DecodeError::id` or `answer_to` names if there is one, and goes on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received<'a> {
@@ -31,7 +31,7 @@ pub enum Received<'a> {
         bytes: u64,
         /// The limit.
         limit: Limit,
-        /// The request that it answers, where that is beyond doubt ([`mcp_jsonrpc::AnswerScan`]).
+        /// The request that it answers, where that is beyond doubt (`mcp_jsonrpc::AnswerScan`).
         answer_to: Option<RequestId>,
     },
     /// An answer that the [`Taker`] took. Nobody gives one in where a method takes no `Taker`.
