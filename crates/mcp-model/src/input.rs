@@ -15,7 +15,8 @@ pub type InputRequests = BTreeMap<String, Box<RawValue>>;
 /// The answers, by the key of the question: bare results as raw JSON.
 pub type InputResponses = BTreeMap<String, Box<RawValue>>;
 
-/// One entry of [`InputRequests`]: a request without id, to be read as the parameters of its method.
+/// One entry of [`InputRequests`]: a request without id, to be read as the parameters of its method. Read already it is the enumeration of
+/// the same name in `mcp-proto` (and at the root of `mcp-client`).
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InputRequest {

@@ -167,7 +167,8 @@ impl std::error::Error for CallError {
     }
 }
 
-/// A command that this state of the connection does not allow. Nothing was sent and nothing changed.
+/// A command that this state of the connection does not allow. Nothing was sent and nothing changed. In `mcp-client` it is an error of kind
+/// `Misuse` (`Closed` and `LimitExceeded` for [`Closed`](Self::Closed) and [`TooManyCalls`](Self::TooManyCalls)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {

@@ -137,7 +137,7 @@ pub struct ServerRequest {
     pub input: InputRequest,
 }
 
-/// What a server may ask of the application.
+/// What a server may ask of the application. (`mcp_model::InputRequest` is one entry of a result as it stands on the wire.)
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {

@@ -271,7 +271,7 @@ pub enum ReplyBody {
     },
 }
 
-/// A command that cannot be carried out. Nothing has changed.
+/// A command that cannot be carried out. Nothing has changed. In `mcp-client` it goes by the name `DeskMisuse`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
