@@ -96,7 +96,7 @@ async fn supervise(host: Host, name: &str, mut events: HostEvents) -> u32 {
         };
         match state {
             Some(ServerState::Connected) => connected = Some(Instant::now()),
-            Some(ServerState::Failed) => {
+            Some(ServerState::Failed) if has_failed(&host, name) => {
                 if connected.take().is_some_and(|since| since.elapsed() >= LASTING) {
                     failures = 0;
                 }
@@ -109,13 +109,21 @@ async fn supervise(host: Host, name: &str, mut events: HostEvents) -> u32 {
                 let wait = LONGEST_WAIT.min(FIRST_WAIT * 2_u32.pow(failures - 1));
                 println!("supervisor  {name} failed; connecting again in {wait:?}");
                 tokio::time::sleep(wait).await;
-                // How that went is the next event.
-                let _ = host.reconnect(name).await;
+                // It may have been disconnected meanwhile, or connected by somebody else.
+                if has_failed(&host, name) {
+                    // How that went is the next event.
+                    let _ = host.reconnect(name).await;
+                }
             }
             _ => {}
         }
     }
     failures
+}
+
+/// Whether it has failed and nobody has done anything about it.
+fn has_failed(host: &Host, name: &str) -> bool {
+    host.server(name).is_some_and(|server| server.state == ServerState::Failed)
 }
 
 /// What another attempt does not mend.

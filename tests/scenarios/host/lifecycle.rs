@@ -118,6 +118,27 @@ async fn a_server_that_ends_is_failed_and_its_calls_with_it() {
     assert_eq!(state(&host, "srv"), ("connected", None));
 }
 
+/// Whoever connects failed servers again must be able to tell one that nobody wants any more.
+#[tokio::test(start_paused = true)]
+async fn a_failed_server_that_is_disconnected_counts_as_disconnected() {
+    let host = host();
+    let mut events = host.events();
+    let (client, mut plug, mut peer) = connected(&host, "srv").await;
+    let call = tokio::spawn(client.call_tool("t", json!({})).into_future());
+    peer.expect("tools/call").await;
+    drop(peer);
+    assert_eq!(failed(call.await.unwrap()), "closed");
+    assert_eq!(happened(&mut events).await, ["srv 1 connecting", "srv 1 connected", "srv 1 failed"]);
+    host.disconnect("srv").await.unwrap();
+    assert_eq!(state(&host, "srv").0, "disconnected");
+    assert_eq!(happened(&mut events).await, ["srv 1 disconnected"]);
+    // Once more changes nothing.
+    host.disconnect("srv").await.unwrap();
+    assert!(happened(&mut events).await.is_empty());
+    reconnected(&host, "srv", &mut plug).await;
+    assert_eq!(state(&host, "srv"), ("connected", None));
+}
+
 /// seed:B17, seed:S-42, protocol:HG-01: `srv` is no prefix of `srv:child`.
 #[tokio::test(start_paused = true)]
 async fn disconnecting_one_server_touches_no_other() {

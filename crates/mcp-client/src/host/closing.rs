@@ -130,13 +130,13 @@ impl Registry {
             }
             Phase::Connected(connected) => (connected.client.clone(), connected.runtime.clone()),
             Phase::Connecting { attempt, made: Some(client) } => (client.clone(), attempt.runtime().clone()),
-            Phase::Connecting { made: None, .. } => {
+            Phase::Connecting { made: None, .. } | Phase::Failed => {
                 return Begun {
                     old: Some(self.enter(name, server, Phase::Disconnected)),
                     ..Begun::default()
                 };
             }
-            Phase::Disconnected | Phase::Failed => return Begun::default(),
+            Phase::Disconnected => return Begun::default(),
         };
         let Some(generation) = server.generation else { return Begun::default() };
         let closing = Arc::new(Closing {

@@ -184,7 +184,8 @@ impl Host {
 
     /// Closes the connection of a server, or gives up the attempt to connect to it, and keeps its name with what is desired
     /// of it, for [`reconnect`](Self::reconnect). Calls in flight end as closed, open questions as withdrawn. No other
-    /// server notices.
+    /// server notices. One that has failed counts as disconnected from then on, so that whoever connects failed servers again
+    /// leaves it alone.
     ///
     /// Several who ask at the same time share one closing. It goes on when the future is dropped, and takes no longer than
     /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout). It runs on the runtime where the server was

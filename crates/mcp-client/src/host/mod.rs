@@ -12,7 +12,7 @@
 //!      ^   ^                             │    │  ^            │     │
 //!      │   └── given up, disconnect ─────┘    │  │ reconnect  │     │ the server ended it
 //!      │                              failed  v  │            │     │
-//!      │                                    Failed <──────────┼─────┘
+//!      │<───────── disconnect ───────────── Failed <──────────┼─────┘
 //!      └────────── closed ────────── Closing <── disconnect ──┘
 //! ```
 //!

@@ -8,8 +8,8 @@
 use http::StatusCode;
 use mcp_jsonrpc::{ErrorCode, ErrorObject};
 
-/// Parts of the texts, in lower case, by which they are known: of the TypeScript and the Python SDK and of the reference
-/// servers.
+/// How the texts begin, in lower case and behind [`PREFIX`], by which they are known: of the TypeScript and the Python SDK and
+/// of the reference servers.
 const KNOWN: [&str; 5] = [
     "invalid session id",
     "no valid session id",
@@ -17,6 +17,9 @@ const KNOWN: [&str; 5] = [
     "server not initialized",
     "session not found",
 ];
+
+/// What some of them say first.
+const PREFIX: &str = "bad request: ";
 
 /// The codes that go with them; all are free for servers to use, or say that the request was not understood.
 const CODES: [ErrorCode; 3] = [ErrorCode::INVALID_REQUEST, ErrorCode::new(-32000), ErrorCode::new(-32001)];
@@ -32,8 +35,10 @@ pub(crate) fn is_told(status: StatusCode, object: Option<&ErrorObject>, body: Op
         Some(_) => return false,
         None => body.unwrap_or_default(),
     };
-    let text = text.to_ascii_lowercase();
-    KNOWN.iter().any(|known| text.contains(known))
+    let text = text.trim_start().to_ascii_lowercase();
+    let text = text.strip_prefix(PREFIX).unwrap_or(&text);
+    // From the beginning: a tool may have sessions of its own, of which it says more.
+    KNOWN.iter().any(|known| text.starts_with(known))
 }
 
 #[cfg(test)]
@@ -59,6 +64,8 @@ mod tests {
         // What is said of anything else.
         check(-32000, "Bad Request: Unsupported protocol version", false);
         check(-32000, "the session of the database has expired", false);
+        check(-32000, "Browser session not found: tab 7", false);
+        check(-32000, "Bad Request: the browser has no valid session ID", false);
         check(-32602, "Session not found", false);
         check(-32603, "Invalid session ID", false);
     }
