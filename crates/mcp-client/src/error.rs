@@ -298,8 +298,8 @@ impl Error {
         }
     }
 
-    /// How long the HTTP server wants to be left alone (`Retry-After`, RFC 9110 section 10.2.3), at most a day. What the client tries
-    /// again by itself ([`ClientBuilder::retry`](crate::ClientBuilder::retry)) has waited for it already.
+    /// How long the HTTP server wants to be left alone (`Retry-After`, RFC 9110 section 10.2.3), at most a day. Where the client tries
+    /// again by itself ([`ClientBuilder::retry`](crate::ClientBuilder::retry)) it waits so long, if the time of the call allows that.
     pub fn retry_after(&self) -> Option<Duration> {
         self.transport().and_then(mcp_transport::Error::retry_after)
     }
