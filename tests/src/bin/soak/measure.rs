@@ -24,7 +24,7 @@ impl Holds {
 }
 
 /// Memory at points in time, from which a slope is taken.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Series {
     began: Instant,
     points: Vec<(f64, f64)>,
@@ -44,6 +44,28 @@ impl Series {
     pub(crate) fn after(&self, warm: Duration) -> Self {
         let points = self.points.iter().copied().filter(|(at, _)| *at >= warm.as_secs_f64()).collect();
         Self { began: self.began, points }
+    }
+
+    /// The lowest point of each stretch of time so long. What stays behind is there at the quietest moment too; what is above it
+    /// is traffic in flight, and depends on what else the machine has to do.
+    pub(crate) fn floors(&self, stretch: Duration) -> Self {
+        let stretch = stretch.as_secs_f64();
+        let mut floors: Vec<(f64, f64)> = Vec::new();
+        let mut ends = f64::NEG_INFINITY;
+        for &(at, bytes) in &self.points {
+            match floors.last_mut() {
+                Some(lowest) if at < ends => {
+                    if bytes < lowest.1 {
+                        *lowest = (at, bytes);
+                    }
+                }
+                _ => {
+                    ends = at + stretch;
+                    floors.push((at, bytes));
+                }
+            }
+        }
+        Self { began: self.began, points: floors }
     }
 
     /// MiB an hour, by least squares; `None` for fewer than two points in time.
@@ -92,6 +114,20 @@ mod tests {
         assert!((slope - 3600.0 / 1024.0).abs() < 1e-6, "{slope}");
         assert!(series(0, 100).slope_mib_per_hour().unwrap().abs() < 1e-9);
         assert_eq!(series(1, 1).slope_mib_per_hour(), None);
+    }
+
+    #[test]
+    fn peaks_between_floors_do_not_count() {
+        let mut busy = series(0, 100);
+        for (second, point) in busy.points.iter_mut().enumerate().filter(|(second, _)| second % 10 != 7) {
+            point.1 += f64::from(u32::try_from(second).unwrap()) * 1e6;
+        }
+        assert!(busy.slope_mib_per_hour().unwrap() > 1.0);
+        let floors = busy.floors(Duration::from_secs(10));
+        assert_eq!(floors.points.len(), 10);
+        assert!(floors.slope_mib_per_hour().unwrap().abs() < 1e-9);
+        let leak = series(1024, 100).floors(Duration::from_secs(10));
+        assert!((leak.slope_mib_per_hour().unwrap() - 3600.0 / 1024.0).abs() < 1e-6);
     }
 
     #[test]

@@ -30,6 +30,8 @@ const MAX_SLOPE_MIB_PER_HOUR: f64 = 1.0;
 /// A run shorter than this says little of a slope, because the heap is still finding its size; then only a gross leak counts.
 const MIN_HOURS_FOR_SLOPE: f64 = 0.25;
 const MAX_SHORT_GROWTH_MIB: f64 = 16.0;
+/// A slope is taken from the lowest point of each stretch so long.
+const STRETCH: Duration = Duration::from_secs(30);
 
 /// What happened so far.
 #[derive(Debug, Default)]
@@ -271,14 +273,16 @@ fn report(count: &Count, series: &Series, before: Holds, after: Holds) -> ExitCo
     for (kind, times) in errors.iter() {
         println!("  {times:8}  {kind}");
     }
-    let slope = series.slope_mib_per_hour();
+    let is_long = series.hours() >= MIN_HOURS_FOR_SLOPE;
+    let slope = if is_long { series.floors(STRETCH) } else { series.clone() }.slope_mib_per_hour();
     let growth = slope.map(|slope| slope * series.hours());
     println!(
-        "memory: peak {:.1} MiB, slope {:.2} MiB/h ({:.2} MiB over {:.2} h)",
+        "memory: peak {:.1} MiB, slope {:.2} MiB/h ({:.2} MiB over {:.2} h{})",
         series.peak_mib(),
         slope.unwrap_or_default(),
         growth.unwrap_or_default(),
-        series.hours()
+        series.hours(),
+        if is_long { ", from the lowest of each 30 s" } else { "" }
     );
     println!(
         "descriptors: {} before, {} after; tasks: {} before, {} after",
