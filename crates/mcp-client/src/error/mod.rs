@@ -1,5 +1,10 @@
 //! The one error of the facade: opaque, with a kind to branch on and typed facts to read.
 
+mod cause;
+mod kind;
+mod limit;
+mod place;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +13,15 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
-use mcp_transport::{ErrorKind as TransportKind, ProcessExit, Untrusted};
+use mcp_transport::ProcessExit;
 
+use self::cause::Cause;
+pub use self::kind::ErrorKind;
+pub use self::limit::Limit;
+pub(crate) use self::limit::as_u64;
+pub(crate) use self::place::Place;
 #[cfg(feature = "schema")]
-use crate::schema::{OutputError, SchemaError};
-
-/// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`].
-const MAX_SHOWN_MESSAGE: usize = 512;
-
-/// How much of a tool's name `Display` shows, in bytes.
-const MAX_SHOWN_NAME: usize = 128;
+use crate::schema::OutputError;
 
 /// Why an operation of the client failed.
 ///
@@ -40,163 +44,21 @@ struct Inner {
     place: Option<Place>,
 }
 
-/// Which of many servers an error is about, and which of its tools.
-#[derive(Clone)]
-pub(crate) struct Place {
-    pub(crate) server: Arc<str>,
-    pub(crate) tool: Option<Arc<str>>,
-}
-
-#[derive(Clone)]
-enum Cause {
-    Call(CallError),
-    /// The application did not say where the server is.
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
-    Connector(Arc<dyn std::error::Error + Send + Sync>),
-    /// The connection ended, and the transport knows why.
-    Ended(mcp_transport::Error),
-    Limit(Limit),
-    #[cfg(feature = "schema")]
-    Output(Box<OutputError>),
-    Misuse(Misuse),
-    MisuseBecause(String),
-    /// A server of a host that is not connected.
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
-    NotConnected(String),
-    /// The key of an extension or of `_meta`.
-    Key(InvalidKey),
-    Result {
-        method: String,
-        source: mcp_jsonrpc::ParseError,
-    },
-    Transport(mcp_transport::Error),
-}
-
-/// What kind of failure an [`Error`] is. Not the kind of a [transport's](crate::transport::ErrorKind) error, which tells more ways to
-/// break; what to do about each is in [the crate's text](crate#what-to-do-about-an-error).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The caller cancelled the operation, or somebody the task that the call became.
-    Cancelled,
-    /// The connection is closed; where a process died, the message says how and ends with its last words.
-    Closed,
-    /// The server needs input to finish the call, and the application's handler did not give it; see
-    /// [`Error::error_object`] for what the handler said. The server was not told.
-    InputRefused,
-    /// A limit of this client was hit; [`Error::limit`] says which.
-    LimitExceeded,
-    /// The caller asked for something that this connection cannot do. Nothing was sent.
-    Misuse,
-    /// The server broke the protocol.
-    PeerMisbehaved,
-    /// The server answered with an error object; see [`Error::error_object`].
-    Rpc,
-    /// Nothing answered in time.
-    Timeout,
-    /// The server could not be reached or started, or the connection broke.
-    Transport,
-    /// The server wants other credentials; see [`Error::www_authenticate`].
-    Unauthorized,
-    /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, and it
-    /// takes a new connection to speak to that (then [`Error::error_object`] has its refusal).
-    UnsupportedVersion,
-}
-
-impl ErrorKind {
-    /// The name in `snake_case`, for machine-readable output.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Closed => "closed",
-            Self::InputRefused => "input_refused",
-            Self::LimitExceeded => "limit_exceeded",
-            Self::Misuse => "misuse",
-            Self::PeerMisbehaved => "peer_misbehaved",
-            Self::Rpc => "rpc",
-            Self::Timeout => "timeout",
-            Self::Transport => "transport",
-            Self::Unauthorized => "unauthorized",
-            Self::UnsupportedVersion => "unsupported_version",
-        }
-    }
-}
-
-/// A limit that was hit: the name of its configuration field, with the unit, and its value. It may be one of
-/// [`Limits`](crate::Limits) or of any other configuration that the client was given, those of the transport included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Limit {
-    /// The configuration field.
-    pub name: &'static str,
-    /// Its value at the time.
-    pub value: u64,
-}
-
-/// A count, for [`Limit::value`].
-pub(crate) fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
 impl Error {
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
-        match &self.inner.cause {
-            Cause::Call(call) => match call {
-                CallError::Cancelled { .. } => ErrorKind::Cancelled,
-                CallError::Closed { .. } => ErrorKind::Closed,
-                CallError::InputRefused(_) => ErrorKind::InputRefused,
-                CallError::Rpc(_) => ErrorKind::Rpc,
-                CallError::Oversized { .. } | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
-                CallError::Task(task) => match task {
-                    TaskError::Cancelled => ErrorKind::Cancelled,
-                    TaskError::Expired { .. } => ErrorKind::Timeout,
-                    TaskError::Unknown(_) => ErrorKind::Rpc,
-                    _ => ErrorKind::LimitExceeded,
-                },
-                CallError::Timeout { .. } => ErrorKind::Timeout,
-                CallError::EraChanged { .. } | CallError::UnsupportedVersion { .. } => {
-                    ErrorKind::UnsupportedVersion
-                }
-                _ => ErrorKind::PeerMisbehaved,
-            },
-            Cause::Connector(_) => ErrorKind::Transport,
-            Cause::Ended(_) | Cause::NotConnected(_) => ErrorKind::Closed,
-            Cause::Limit(_) => ErrorKind::LimitExceeded,
-            #[cfg(feature = "schema")]
-            Cause::Output(output) => match output.error {
-                SchemaError::LimitExceeded(_) => ErrorKind::LimitExceeded,
-                _ => ErrorKind::PeerMisbehaved,
-            },
-            Cause::Misuse(Misuse::Closed) => ErrorKind::Closed,
-            Cause::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
-            Cause::Key(_) | Cause::Misuse(_) | Cause::MisuseBecause(_) => ErrorKind::Misuse,
-            Cause::Result { .. } => ErrorKind::PeerMisbehaved,
-            Cause::Transport(error) => match error.kind() {
-                TransportKind::Closed => ErrorKind::Closed,
-                TransportKind::LimitExceeded => ErrorKind::LimitExceeded,
-                TransportKind::Misuse => ErrorKind::Misuse,
-                TransportKind::PeerMisbehaved => ErrorKind::PeerMisbehaved,
-                TransportKind::Timeout => ErrorKind::Timeout,
-                TransportKind::Unauthorized => ErrorKind::Unauthorized,
-                _ => ErrorKind::Transport,
-            },
-        }
+        self.inner.cause.kind()
     }
 
     /// The error object that the server answered with, its text as the server wrote it; for
     /// [`InputRefused`](ErrorKind::InputRefused) the one of the application's own handler.
     pub fn error_object(&self) -> Option<&ErrorObject> {
-        match &self.inner.cause {
-            Cause::Call(
-                CallError::Rpc(object)
-                | CallError::EraChanged { error: object, .. }
-                | CallError::InputRefused(object)
-                | CallError::Task(TaskError::Unknown(object)),
-            ) => Some(object),
-            Cause::Transport(error) => error.body_error(),
-            _ => None,
-        }
+        self.inner.cause.error_object()
+    }
+
+    /// The limit that was hit.
+    pub fn limit(&self) -> Option<Limit> {
+        self.inner.cause.limit()
     }
 
     /// The HTTP status of the answer, where it was no success, also where it came with an error object.
@@ -236,35 +98,6 @@ impl Error {
     pub fn invalid_key(&self) -> Option<&InvalidKey> {
         match &self.inner.cause {
             Cause::Key(error) | Cause::Misuse(Misuse::InvalidKey(error)) => Some(error),
-            _ => None,
-        }
-    }
-
-    /// The limit that was hit.
-    pub fn limit(&self) -> Option<Limit> {
-        match &self.inner.cause {
-            Cause::Limit(limit) => Some(*limit),
-            #[cfg(feature = "schema")]
-            Cause::Output(output) => match &output.error {
-                SchemaError::LimitExceeded(limit) => Some(*limit),
-                _ => None,
-            },
-            Cause::Misuse(Misuse::TooManyCalls { limit }) => {
-                Some(Limit { name: "max_calls", value: as_u64(*limit) })
-            }
-            Cause::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
-            Cause::Call(CallError::Task(TaskError::TooManyInputs { limit })) => {
-                Some(Limit { name: "max_inputs", value: as_u64(*limit) })
-            }
-            Cause::Call(CallError::Task(TaskError::TooManyPolls { limit })) => {
-                Some(Limit { name: "max_polls", value: u64::from(*limit) })
-            }
-            Cause::Call(CallError::TooManyRounds { limit }) => {
-                Some(Limit { name: "max_input_rounds", value: u64::from(*limit) })
-            }
-            Cause::Transport(error) | Cause::Ended(error) => {
-                error.limit().map(|limit| Limit { name: limit.name, value: limit.value })
-            }
             _ => None,
         }
     }
@@ -319,17 +152,14 @@ impl Error {
         self.inner.first_attempt.as_ref()
     }
 
+    fn transport(&self) -> Option<&mcp_transport::Error> {
+        self.inner.cause.transport()
+    }
+
     /// The error of a second attempt to connect.
     pub(crate) fn after(mut self, first: Self) -> Self {
         self.inner.first_attempt = Some(first);
         self
-    }
-
-    fn transport(&self) -> Option<&mcp_transport::Error> {
-        match &self.inner.cause {
-            Cause::Transport(error) | Cause::Ended(error) => Some(error),
-            _ => None,
-        }
     }
 
     /// The call that was put away, where that is what happened to it.
@@ -486,12 +316,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.inner.place {
-            Some(Place { server, tool: Some(tool) }) => {
-                write!(f, "tool {} of server {server}: ", Untrusted::new(tool, MAX_SHOWN_NAME))?;
-            }
-            Some(Place { server, tool: None }) => write!(f, "server {server}: ")?,
-            None => {}
+        if let Some(place) = &self.inner.place {
+            write!(f, "{place}: ")?;
         }
         match &self.inner.cause {
             Cause::Call(CallError::Timeout { after, .. }) if self.inner.of_handshake => {
@@ -512,29 +338,6 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Call(CallError::Rpc(object)) => {
-                let message = Untrusted::new(&object.message, MAX_SHOWN_MESSAGE);
-                write!(f, "the server answered with error {}: {message}", object.code.get())
-            }
-            Self::Call(error) => error.fmt(f),
-            Self::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
-            #[cfg(feature = "schema")]
-            Self::Output(error) => error.fmt(f),
-            Self::Misuse(error) => error.fmt(f),
-            Self::Connector(_) => f.write_str("the application could not say where the server is"),
-            Self::Key(error) => error.fmt(f),
-            Self::MisuseBecause(message) | Self::NotConnected(message) => f.write_str(message),
-            Self::Result { method, .. } => {
-                write!(f, "the result of {method} does not have the shape of the protocol")
-            }
-            Self::Transport(error) | Self::Ended(error) => error.fmt(f),
-        }
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Error");
@@ -551,21 +354,6 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        // One level is said by `Display`; what stands behind it is the source.
-        match &self.inner.cause {
-            // Its code and message are in `Display` already.
-            Cause::Call(CallError::Rpc(_)) => None,
-            Cause::Call(error) => error.source(),
-            Cause::Connector(error) => Some(&**error),
-            Cause::Result { source, .. } => Some(source),
-            Cause::Transport(error) | Cause::Ended(error) => error.source(),
-            #[cfg(feature = "schema")]
-            Cause::Output(_) => None,
-            Cause::Key(_)
-            | Cause::Limit(_)
-            | Cause::Misuse(_)
-            | Cause::MisuseBecause(_)
-            | Cause::NotConnected(_) => None,
-        }
+        self.inner.cause.source()
     }
 }

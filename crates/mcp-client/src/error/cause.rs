@@ -1,0 +1,180 @@
+//! What stands behind an error, as the layer that met it says it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use mcp_jsonrpc::ErrorObject;
+use mcp_model::meta::InvalidKey;
+use mcp_proto::{CallError, Misuse, TaskError};
+use mcp_transport::{ErrorKind as TransportKind, Untrusted};
+
+use super::kind::ErrorKind;
+use super::limit::{Limit, as_u64};
+#[cfg(feature = "schema")]
+use crate::schema::{OutputError, SchemaError};
+
+/// How much of a server's error text `Display` shows, in bytes. All of it is in [`Error::error_object`](super::Error::error_object).
+const MAX_SHOWN_MESSAGE: usize = 512;
+
+#[derive(Clone)]
+pub(super) enum Cause {
+    Call(CallError),
+    /// The application did not say where the server is.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
+    Connector(Arc<dyn std::error::Error + Send + Sync>),
+    /// The connection ended, and the transport knows why.
+    Ended(mcp_transport::Error),
+    Limit(Limit),
+    #[cfg(feature = "schema")]
+    Output(Box<OutputError>),
+    Misuse(Misuse),
+    MisuseBecause(String),
+    /// A server of a host that is not connected.
+    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
+    NotConnected(String),
+    /// The key of an extension or of `_meta`.
+    Key(InvalidKey),
+    Result {
+        method: String,
+        source: mcp_jsonrpc::ParseError,
+    },
+    Transport(mcp_transport::Error),
+}
+
+impl Cause {
+    pub(super) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Call(call) => match call {
+                CallError::Cancelled { .. } => ErrorKind::Cancelled,
+                CallError::Closed { .. } => ErrorKind::Closed,
+                CallError::InputRefused(_) => ErrorKind::InputRefused,
+                CallError::Rpc(_) => ErrorKind::Rpc,
+                CallError::Oversized { .. } | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
+                CallError::Task(task) => match task {
+                    TaskError::Cancelled => ErrorKind::Cancelled,
+                    TaskError::Expired { .. } => ErrorKind::Timeout,
+                    TaskError::Unknown(_) => ErrorKind::Rpc,
+                    _ => ErrorKind::LimitExceeded,
+                },
+                CallError::Timeout { .. } => ErrorKind::Timeout,
+                CallError::EraChanged { .. } | CallError::UnsupportedVersion { .. } => {
+                    ErrorKind::UnsupportedVersion
+                }
+                _ => ErrorKind::PeerMisbehaved,
+            },
+            Self::Connector(_) => ErrorKind::Transport,
+            Self::Ended(_) | Self::NotConnected(_) => ErrorKind::Closed,
+            Self::Limit(_) => ErrorKind::LimitExceeded,
+            #[cfg(feature = "schema")]
+            Self::Output(output) => match output.error {
+                SchemaError::LimitExceeded(_) => ErrorKind::LimitExceeded,
+                _ => ErrorKind::PeerMisbehaved,
+            },
+            Self::Misuse(Misuse::Closed) => ErrorKind::Closed,
+            Self::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
+            Self::Key(_) | Self::Misuse(_) | Self::MisuseBecause(_) => ErrorKind::Misuse,
+            Self::Result { .. } => ErrorKind::PeerMisbehaved,
+            Self::Transport(error) => match error.kind() {
+                TransportKind::Closed => ErrorKind::Closed,
+                TransportKind::LimitExceeded => ErrorKind::LimitExceeded,
+                TransportKind::Misuse => ErrorKind::Misuse,
+                TransportKind::PeerMisbehaved => ErrorKind::PeerMisbehaved,
+                TransportKind::Timeout => ErrorKind::Timeout,
+                TransportKind::Unauthorized => ErrorKind::Unauthorized,
+                _ => ErrorKind::Transport,
+            },
+        }
+    }
+
+    pub(super) fn error_object(&self) -> Option<&ErrorObject> {
+        match self {
+            Self::Call(
+                CallError::Rpc(object)
+                | CallError::EraChanged { error: object, .. }
+                | CallError::InputRefused(object)
+                | CallError::Task(TaskError::Unknown(object)),
+            ) => Some(object),
+            Self::Transport(error) => error.body_error(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn limit(&self) -> Option<Limit> {
+        match self {
+            Self::Limit(limit) => Some(*limit),
+            #[cfg(feature = "schema")]
+            Self::Output(output) => match &output.error {
+                SchemaError::LimitExceeded(limit) => Some(*limit),
+                _ => None,
+            },
+            Self::Misuse(Misuse::TooManyCalls { limit }) => {
+                Some(Limit { name: "max_calls", value: as_u64(*limit) })
+            }
+            Self::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
+            Self::Call(CallError::Task(TaskError::TooManyInputs { limit })) => {
+                Some(Limit { name: "max_inputs", value: as_u64(*limit) })
+            }
+            Self::Call(CallError::Task(TaskError::TooManyPolls { limit })) => {
+                Some(Limit { name: "max_polls", value: u64::from(*limit) })
+            }
+            Self::Call(CallError::TooManyRounds { limit }) => {
+                Some(Limit { name: "max_input_rounds", value: u64::from(*limit) })
+            }
+            Self::Transport(error) | Self::Ended(error) => {
+                error.limit().map(|limit| Limit { name: limit.name, value: limit.value })
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn transport(&self) -> Option<&mcp_transport::Error> {
+        match self {
+            Self::Transport(error) | Self::Ended(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// One level is said by `Display`; what stands behind it is the source.
+    pub(super) fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        use std::error::Error as _;
+
+        match self {
+            // Its code and message are in `Display` already.
+            Self::Call(CallError::Rpc(_)) => None,
+            Self::Call(error) => error.source(),
+            Self::Connector(error) => Some(&**error),
+            Self::Result { source, .. } => Some(source),
+            Self::Transport(error) | Self::Ended(error) => error.source(),
+            #[cfg(feature = "schema")]
+            Self::Output(_) => None,
+            Self::Key(_)
+            | Self::Limit(_)
+            | Self::Misuse(_)
+            | Self::MisuseBecause(_)
+            | Self::NotConnected(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(CallError::Rpc(object)) => {
+                let message = Untrusted::new(&object.message, MAX_SHOWN_MESSAGE);
+                write!(f, "the server answered with error {}: {message}", object.code.get())
+            }
+            Self::Call(error) => error.fmt(f),
+            Self::Limit(Limit { name, value }) => write!(f, "the limit {name} of {value} is reached"),
+            #[cfg(feature = "schema")]
+            Self::Output(error) => error.fmt(f),
+            Self::Misuse(error) => error.fmt(f),
+            Self::Connector(_) => f.write_str("the application could not say where the server is"),
+            Self::Key(error) => error.fmt(f),
+            Self::MisuseBecause(message) | Self::NotConnected(message) => f.write_str(message),
+            Self::Result { method, .. } => {
+                write!(f, "the result of {method} does not have the shape of the protocol")
+            }
+            Self::Transport(error) | Self::Ended(error) => error.fmt(f),
+        }
+    }
+}
