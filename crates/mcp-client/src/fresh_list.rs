@@ -94,7 +94,9 @@ where
                     Some(subscription)
                 }
                 Ok(_) => None,
-                Err(error) if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Transport) => {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Tls | ErrorKind::Transport) =>
+                {
                     return Err(error);
                 }
                 Err(error) => {

@@ -58,7 +58,7 @@ pub use mcp_proto::{
 #[cfg(feature = "http")]
 pub use mcp_transport::http::HttpServer;
 pub use mcp_transport::stdio::{LineConnection, StdioServer};
-pub use mcp_transport::{self as transport, ProcessExit};
+pub use mcp_transport::{self as transport, ProcessExit, TlsFailure};
 pub use requests::{Call, CallFuture, List, ListedItem, Outcome, Pages};
 pub use sampling::{SamplingContext, SamplingHandler};
 pub use subscription::{Change, Subscription};

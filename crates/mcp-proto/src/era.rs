@@ -103,7 +103,7 @@ pub enum VerdictReason {
 pub enum ExchangeFailure {
     /// Anything else: no connection, no time, no MCP. It says nothing about the era.
     Other,
-    /// It would fail again: credentials are missing, or what came breaks a rule or a limit. It says nothing about the era.
+    /// It would fail again: credentials are missing, TLS does not come about, or what came breaks a rule or a limit. It says nothing about the era.
     Refused,
     /// The server no longer knows the session; the request was not processed.
     SessionLost,

@@ -65,6 +65,9 @@ pub enum ErrorKind {
     Status,
     /// A configured time ran out.
     Timeout,
+    /// There is no TLS with the server, and another attempt will not change that. A handshake
+    /// that broke off on its way is a [`Connect`](Self::Connect).
+    Tls(TlsFailure),
     /// The server asks for credentials or refuses the ones given (HTTP 401 or 403).
     Unauthorized,
 }
@@ -83,6 +86,32 @@ pub enum SpawnFailure {
     PermissionDenied,
     /// The working directory does not exist or cannot be entered.
     WorkingDirectory,
+}
+
+/// Why there is no TLS with a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TlsFailure {
+    /// The certificate of the server has expired, or the clock of this machine is wrong.
+    CertificateExpired,
+    /// The certificate of the server cannot be used in another way; the source of the error says in which.
+    CertificateInvalid,
+    /// The certificate of the server is not valid yet, or the clock of this machine is wrong.
+    CertificateNotYetValid,
+    /// The certificate of the server was revoked.
+    CertificateRevoked,
+    /// The server wants a certificate of the client, or another one than it was given.
+    ClientCertificate,
+    /// The certificate of the server is for another name than that in its URL, or the server does not know that name.
+    NameMismatch,
+    /// What answers on that port does not speak TLS.
+    NotTls,
+    /// Client and server have no version of TLS (1.2 or 1.3), cipher suite or the like in common.
+    NothingInCommon,
+    /// The server breaks the rules of TLS.
+    Protocol,
+    /// The certificate of the server is of an issuer that is not trusted, its own included.
+    UnknownIssuer,
 }
 
 /// The limit behind an [`ErrorKind::LimitExceeded`]. (`mcp_client::Limit` is the same for the errors of a client, whose limits are more.)

@@ -13,7 +13,7 @@ mod received;
 #[cfg(feature = "stdio")]
 pub mod stdio;
 
-pub use error::{Error, ErrorKind, Limit, SpawnFailure};
+pub use error::{Error, ErrorKind, Limit, SpawnFailure, TlsFailure};
 pub use exit::ProcessExit;
 pub use mcp_jsonrpc::Untrusted;
 pub use received::{Received, Taker};

@@ -23,5 +23,6 @@ mod stuck;
 mod tasks;
 mod tasks_http;
 mod tasks_legacy;
+mod tls;
 mod wakers;
 mod wire;

@@ -13,4 +13,4 @@ pub(crate) mod resume;
 pub(crate) mod script;
 mod sse_channel;
 mod support;
-mod tls;
+pub(crate) mod tls;

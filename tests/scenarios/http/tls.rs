@@ -1,9 +1,10 @@
 //! TLS: who is trusted, and how a refusal is told.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_transport::ErrorKind;
 use mcp_transport::http::{Departure, HttpServer, TlsOptions};
+use mcp_transport::{ErrorKind, TlsFailure};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -43,6 +44,14 @@ pub(crate) fn certificate(
 
 /// Serves one JSON answer per connection; returns the port.
 pub(crate) async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u16 {
+    serve_counted(certificate, key).await.0
+}
+
+/// The same, and counts the connections.
+pub(crate) async fn serve_counted(
+    certificate: &rcgen::Certificate,
+    key: &KeyPair,
+) -> (u16, Arc<AtomicUsize>) {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let config = ServerConfig::builder_with_provider(provider)
@@ -51,15 +60,29 @@ pub(crate) async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u1
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
+    serve_with(config).await
+}
+
+async fn serve_with(config: ServerConfig) -> (u16, Arc<AtomicUsize>) {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                let Ok(mut stream) = acceptor.accept(stream).await else { return };
                 let mut request = [0; 4096];
+                let mut stream = match acceptor.accept(stream).into_fallible().await {
+                    Ok(stream) => stream,
+                    Err((_, mut refused)) => {
+                        // Closing on unread bytes would be a reset, which may overtake the alert.
+                        while refused.read(&mut request).await.is_ok_and(|read| read > 0) {}
+                        return;
+                    }
+                };
                 while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
                     let head = format!(
                         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -70,7 +93,7 @@ pub(crate) async fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> u1
             });
         }
     });
-    port
+    (port, connections)
 }
 
 async fn call_with_roots(host: &str, port: u16, roots: Option<&Authority>) -> Outcome {
@@ -100,24 +123,49 @@ async fn a_private_authority_is_trusted_when_added() {
 async fn certificates_that_do_not_hold_are_refused_by_name() {
     let ours = authority("ours");
     let other = authority("other");
-    let (expired, renamed, foreign) =
-        ("has expired", "is for another name", "is of an issuer that is not trusted");
-    for (name, host, year, roots, says, reason) in [
-        ("localhost", "localhost", 2001, Some(&ours), expired, "expired"),
-        ("example.com", "localhost", 2100, Some(&ours), renamed, "not valid for name"),
-        ("localhost", "127.0.0.1", 2100, Some(&ours), renamed, "not valid for name"),
-        ("localhost", "localhost", 2100, Some(&other), foreign, "UnknownIssuer"),
-        ("localhost", "localhost", 2100, None, foreign, "UnknownIssuer"),
+    use TlsFailure::{CertificateExpired as Expired, NameMismatch as Renamed, UnknownIssuer as Foreign};
+    for (name, host, year, roots, failure, says, reason) in [
+        ("localhost", "localhost", 2001, Some(&ours), Expired, "has expired", "expired"),
+        ("example.com", "localhost", 2100, Some(&ours), Renamed, "for another name", "not valid for name"),
+        ("localhost", "127.0.0.1", 2100, Some(&ours), Renamed, "for another name", "not valid for name"),
+        ("localhost", "localhost", 2100, Some(&other), Foreign, "TlsOptions::add_roots", "UnknownIssuer"),
+        ("localhost", "localhost", 2100, None, Foreign, "TlsOptions::add_roots", "UnknownIssuer"),
     ] {
         let (certificate, key) = certificate(&ours, name, year);
         let port = serve(&certificate, &key).await;
         let error = call_with_roots(host, port, roots).await.1.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert_eq!(error.kind(), ErrorKind::Tls(failure));
         assert!(!error.outcome_unknown());
-        let text = format!("the tls handshake with {host}:{port} failed: the certificate {says}");
-        assert_eq!(error.to_string(), text);
+        let text = error.to_string();
+        let place = format!("the tls handshake with {host}:{port} failed: the certificate ");
+        assert!(text.starts_with(&place) && text.contains(says), "{text}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains(reason), "{cause}");
+    }
+}
+
+/// auth:SEC-20: what `openssl req -x509` makes, one of an authority, and what other tools make, one of nobody
+#[tokio::test]
+async fn a_certificate_of_its_own_is_refused_until_it_is_added() {
+    for is_authority in [true, false] {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        if is_authority {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let pem = certificate.pem();
+        let port = serve(&certificate, &key).await;
+        let failure = match call_with_roots("localhost", port, None).await.1.unwrap_err().kind() {
+            ErrorKind::Tls(failure) => failure,
+            other => panic!("{other:?}"),
+        };
+        let expected = if is_authority { TlsFailure::CertificateInvalid } else { TlsFailure::UnknownIssuer };
+        assert_eq!(failure, expected);
+        if !is_authority {
+            let added = Authority { pem, issuer: Issuer::new(params, key) };
+            call_with_roots("localhost", port, Some(&added)).await.1.unwrap();
+        }
     }
 }
 
@@ -139,8 +187,8 @@ async fn old_tls_is_refused() {
         peer.closed().await;
     });
     let error = outcome.1.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Connect);
-    assert!(error.to_string().contains("tls handshake"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::NothingInCommon));
+    assert!(error.to_string().contains("no version of tls"), "{error}");
 }
 
 /// https never falls to http: a plain server on the port is an error of the handshake
@@ -154,7 +202,48 @@ async fn a_plain_server_is_no_https_server() {
         peer.send("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
         peer.closed().await;
     });
+    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Tls(TlsFailure::NotTls));
+}
+
+/// A server that goes away in the middle of it may be back soon.
+#[tokio::test]
+async fn a_handshake_that_breaks_off_may_be_tried_again() {
+    let server = Server::start().await;
+    let connection =
+        HttpServer::new(&format!("https://localhost:{}/mcp", server.address().port())).unwrap().connect();
+    let (outcome, ()) = tokio::join!(within(exchange(&connection, call())), async {
+        drop(server.accept().await);
+    });
     assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Connect);
+}
+
+/// Over TLS 1.3 a client learns only after the handshake that its certificate is missing, over TLS 1.2 in it.
+#[tokio::test]
+async fn a_server_that_wants_a_certificate_of_the_client_says_so() {
+    let ours = authority("ours");
+    let (certificate, key) = certificate(&ours, "localhost", 2100);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate.der().clone()).unwrap();
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let clients = rustls::server::WebPkiClientVerifier::builder_with_provider(
+            Arc::new(roots.clone()),
+            Arc::clone(&provider),
+        );
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_client_cert_verifier(clients.build().unwrap())
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+            )
+            .unwrap();
+        let (port, _) = serve_with(config).await;
+        let error = call_with_roots("localhost", port, Some(&ours)).await.1.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::ClientCertificate), "{error:?}");
+        assert!(error.to_string().contains("TlsOptions::client_certificate"), "{error}");
+    }
 }
 
 /// While the connection is being opened nothing of the message has left, and whoever watches it is told only when it does.

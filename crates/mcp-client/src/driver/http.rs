@@ -328,6 +328,7 @@ fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
             ErrorKind::LimitExceeded
             | ErrorKind::Misuse
             | ErrorKind::PeerMisbehaved
+            | ErrorKind::Tls(_)
             | ErrorKind::Unauthorized,
             _,
         ) => ExchangeFailure::Refused,

@@ -80,6 +80,7 @@ impl Cause {
                 TransportKind::Misuse => ErrorKind::Misuse,
                 TransportKind::PeerMisbehaved => ErrorKind::PeerMisbehaved,
                 TransportKind::Timeout => ErrorKind::Timeout,
+                TransportKind::Tls(_) => ErrorKind::Tls,
                 TransportKind::Unauthorized => ErrorKind::Unauthorized,
                 _ => ErrorKind::Transport,
             },

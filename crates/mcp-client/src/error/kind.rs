@@ -22,6 +22,9 @@ pub enum ErrorKind {
     Rpc,
     /// Nothing answered in time.
     Timeout,
+    /// There is no TLS with the server, and another attempt will not change that: a certificate that is not trusted, say. The message
+    /// says what to do, [`Error::tls_failure`](super::Error::tls_failure) which it is.
+    Tls,
     /// The server could not be reached or started, or the connection broke.
     Transport,
     /// The server wants other credentials; see [`Error::www_authenticate`].
@@ -43,6 +46,7 @@ impl ErrorKind {
             Self::PeerMisbehaved => "peer_misbehaved",
             Self::Rpc => "rpc",
             Self::Timeout => "timeout",
+            Self::Tls => "tls",
             Self::Transport => "transport",
             Self::Unauthorized => "unauthorized",
             Self::UnsupportedVersion => "unsupported_version",

@@ -13,7 +13,7 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
-use mcp_transport::ProcessExit;
+use mcp_transport::{ProcessExit, TlsFailure};
 
 use self::cause::Cause;
 pub use self::kind::ErrorKind;
@@ -121,6 +121,14 @@ impl Error {
     /// The `WWW-Authenticate` challenges of a refused request. Untrusted.
     pub fn www_authenticate(&self) -> &[String] {
         self.transport().map_or(&[], mcp_transport::Error::www_authenticate)
+    }
+
+    /// Why there is no TLS with the server, where that is what failed.
+    pub fn tls_failure(&self) -> Option<TlsFailure> {
+        match self.transport()?.kind() {
+            mcp_transport::ErrorKind::Tls(failure) => Some(failure),
+            _ => None,
+        }
     }
 
     /// How long the call was waited for, where time ran out.

@@ -27,6 +27,8 @@ mod server;
 mod sse_channel;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_failure;
 
 pub use self::config::{HttpLimits, HttpTimeouts};
 pub use self::connection::HttpConnection;

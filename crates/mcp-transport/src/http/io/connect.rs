@@ -17,6 +17,8 @@ use crate::http::core::address::AddressPolicy;
 use crate::http::core::fault;
 use crate::http::core::proxy::ProxyServer;
 use crate::http::core::target::{Target, is_localhost};
+#[cfg(feature = "tls")]
+use crate::http::tls_failure;
 use crate::{Error, ErrorKind};
 
 /// Head start of an address over the next one (RFC 8305 section 8 recommends 250 ms).
@@ -80,33 +82,9 @@ async fn secured(stream: Stream, target: &Target, config: &Config) -> Result<Str
         return Err(Error::new(ErrorKind::Misuse, format!("{} cannot be verified by name", place(target))));
     };
     let connector = tokio_rustls::TlsConnector::from(tls.config(config.may_speak_http2()));
-    let stream = connector.connect(name, stream).await.map_err(|error| {
-        let text = format!("the tls handshake with {} failed{}", place(target), fault_of_certificate(&error));
-        Error::new(ErrorKind::Connect, text).with_source(error)
-    })?;
+    let handshake = connector.connect(name, stream).await;
+    let stream = handshake.map_err(|error| tls_failure::of_handshake(&place(target), error))?;
     Ok(Stream::Tls(Box::new(stream)))
-}
-
-/// What is wrong with the certificate, where that is why, in words that say what to mend.
-#[cfg(feature = "tls")]
-fn fault_of_certificate(error: &io::Error) -> &'static str {
-    use rustls::CertificateError as Fault;
-
-    let Some(rustls::Error::InvalidCertificate(fault)) =
-        error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
-    else {
-        return "";
-    };
-    match fault {
-        Fault::Expired | Fault::ExpiredContext { .. } => ": the certificate has expired",
-        Fault::NotValidYet | Fault::NotValidYetContext { .. } => ": the certificate is not valid yet",
-        Fault::NotValidForName | Fault::NotValidForNameContext { .. } => {
-            ": the certificate is for another name"
-        }
-        Fault::UnknownIssuer => ": the certificate is of an issuer that is not trusted",
-        Fault::Revoked => ": the certificate was revoked",
-        _ => ": the certificate does not hold",
-    }
 }
 
 async fn open(target: &Target, config: &Config) -> Result<Stream, Error> {

@@ -27,6 +27,8 @@ use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
 use crate::http::core::{fault, headers, redirect};
 use crate::http::post::Departure;
+#[cfg(feature = "tls")]
+use crate::http::tls_failure;
 use crate::{Error, ErrorKind};
 
 /// How hyper says that a head exceeds the number of fields or of bytes.
@@ -313,6 +315,10 @@ fn broken(error: hyper::Error, config: &Config) -> Error {
         return Error::new(ErrorKind::PeerMisbehaved, "the server broke the rules of http/2")
             .with_source(error)
             .with_outcome_unknown(true);
+    }
+    #[cfg(feature = "tls")]
+    if let Some(refused) = tls_failure::of_refused_client(&error) {
+        return refused.with_source(error).with_outcome_unknown(true);
     }
     Error::new(ErrorKind::ConnectionLost, "the connection broke before the response")
         .with_source(error)
