@@ -1,7 +1,7 @@
 //! What kinds of failure there are.
 
-/// What kind of failure an [`Error`] is. Not the kind of a [transport's](crate::transport::ErrorKind) error, which tells more ways to
-/// break; what to do about each is in [the crate's text](crate#what-to-do-about-an-error).
+/// What kind of failure an [`Error`](crate::Error) is. Not the kind of a [transport's](crate::transport::ErrorKind) error, which tells
+/// more ways to break; what to do about each is in [the crate's text](crate#what-to-do-about-an-error).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -10,27 +10,27 @@ pub enum ErrorKind {
     /// The connection is closed; where a process died, the message says how and ends with its last words.
     Closed,
     /// The server needs input to finish the call, and the application's handler did not give it; see
-    /// [`Error::error_object`] for what the handler said. The server was not told.
+    /// [`Error::error_object`](crate::Error::error_object) for what the handler said. The server was not told.
     InputRefused,
-    /// A limit of this client was hit; [`Error::limit`] says which.
+    /// A limit of this client was hit; [`Error::limit`](crate::Error::limit) says which.
     LimitExceeded,
     /// The caller asked for something that this connection cannot do. Nothing was sent.
     Misuse,
     /// The server broke the protocol.
     PeerMisbehaved,
-    /// The server answered with an error object; see [`Error::error_object`].
+    /// The server answered with an error object; see [`Error::error_object`](crate::Error::error_object).
     Rpc,
     /// Nothing answered in time.
     Timeout,
     /// There is no TLS with the server, and another attempt will not change that: a certificate that is not trusted, say. The message
-    /// says what to do, [`Error::tls_failure`](super::Error::tls_failure) which it is.
+    /// says what to do, [`Error::tls_failure`](crate::Error::tls_failure) which it is.
     Tls,
     /// The server could not be reached or started, or the connection broke.
     Transport,
-    /// The server wants other credentials; see [`Error::www_authenticate`].
+    /// The server wants other credentials; see [`Error::www_authenticate`](crate::Error::www_authenticate).
     Unauthorized,
     /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, and it
-    /// takes a new connection to speak to that (then [`Error::error_object`] has its refusal).
+    /// takes a new connection to speak to that (then [`Error::error_object`](crate::Error::error_object) has its refusal).
     UnsupportedVersion,
 }
 

@@ -6,6 +6,7 @@ mod limit;
 mod place;
 
 use std::fmt;
+#[cfg(feature = "host")]
 use std::sync::Arc;
 use std::time::Duration;
 
