@@ -75,32 +75,37 @@ async fn tour() -> Result<(), Failure> {
     happened(&mut events).await;
 
     println!("\n== 3. Both have the same tools; the names tell them apart ==");
-    let tools = ToolNames::default().table(host.list_tools().await);
-    for tool in tools.iter() {
+    // Kept as new as the servers tell; `ToolNames::table` makes one of a single look.
+    let mut tools = host.watch_tools(ToolNames::default()).await;
+    let table = tools.current();
+    for tool in table.iter() {
         println!(
             "tool        {:<24} {}",
             tool.name(),
             tool.tool().description.as_deref().unwrap_or_default()
         );
     }
-    ensure(tools.len() == 8 && tools.failures().is_empty(), "not every tool was listed")?;
-    let said = call(&host, &tools, "garden__echo", json!({ "message": "hello" })).await?;
+    ensure(table.len() == 8 && table.failures().is_empty(), "not every tool was listed")?;
+    let said = call(&host, &table, "garden__echo", json!({ "message": "hello" })).await?;
     ensure(said.texts().eq(["hello"]), "the garden said something else")?;
-    let booked = call(&host, &tools, "kitchen__book_table", json!({})).await?;
+    let booked = call(&host, &table, "kitchen__book_table", json!({})).await?;
     ensure(!booked.is_error(), "no table was booked")?;
 
     println!("\n== 4. One is disconnected; the other does not notice ==");
     host.disconnect("kitchen").await?;
-    let refused = call(&host, &tools, "kitchen__echo", json!({ "message": "x" })).await;
+    let refused = call(&host, &table, "kitchen__echo", json!({ "message": "x" })).await;
     let refused = refused.err().ok_or("a call went to a server that is disconnected")?;
     println!("refused     {refused}");
     ensure(refused.kind() == ErrorKind::Closed, "refused for another reason")?;
-    call(&host, &tools, "garden__echo", json!({ "message": "still here" })).await?;
+    let table = tools.changed().await.ok_or("the host ended")?;
+    ensure(table.len() == 4 && table.resolve("kitchen__echo").is_none(), "its tools are still there")?;
+    call(&host, &table, "garden__echo", json!({ "message": "still here" })).await?;
     happened(&mut events).await;
 
     println!("\n== 5. It is connected anew, and the names lead to it again ==");
     host.reconnect("kitchen").await?;
-    call(&host, &tools, "kitchen__echo", json!({ "message": "back again" })).await?;
+    let table = tools.changed().await.ok_or("the host ended")?;
+    call(&host, &table, "kitchen__echo", json!({ "message": "back again" })).await?;
     happened(&mut events).await;
     for server in host.servers() {
         let generation = server.generation.map_or(0, |generation| generation.get());

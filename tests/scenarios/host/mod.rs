@@ -3,6 +3,7 @@
 mod desired;
 mod elicitation;
 mod fencing;
+mod fresh_tools;
 mod lifecycle;
 mod lists;
 mod random;

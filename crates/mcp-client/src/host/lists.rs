@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::event::Generation;
 use super::handle::Host;
-use super::registry::Phase;
+use super::registry::{Phase, Registry};
 use crate::client::Client;
 use crate::error::Error;
 use crate::requests::{List, ListedItem};
@@ -70,7 +70,7 @@ impl Host {
         let (limit, max_bytes) = (limits.list_timeout, limits.max_list_bytes);
         let mut asked = JoinSet::new();
         let lists: Arc<Mutex<Vec<ServerList<T>>>> = Arc::default();
-        for (server, generation, client) in self.connections() {
+        for (server, generation, client) in self.registry().connections() {
             if !client.server().capabilities.declares(feature) {
                 continue;
             }
@@ -90,9 +90,12 @@ impl Host {
         lists.sort_by(|a, b| a.server.cmp(&b.server));
         lists
     }
+}
 
-    fn connections(&self) -> Vec<(Arc<str>, Generation, Client)> {
-        let state = self.registry().lock();
+impl Registry {
+    /// The servers that are connected, in the order of their names.
+    pub(super) fn connections(&self) -> Vec<(Arc<str>, Generation, Client)> {
+        let state = self.lock();
         let connected = state.servers.iter().filter_map(|(name, server)| match &server.phase {
             Phase::Connected(connected) => {
                 Some((Arc::clone(name), server.generation?, connected.client.clone()))

@@ -1,8 +1,8 @@
 //! Many servers at once: named connections, what is wanted of them over reconnections, and the `mcpServers` configuration.
 //!
 //! A [`Host`] holds connections by name and adds no protocol of its own: each of them is a [`Client`](crate::Client). What it
-//! adds is the life around them, the rule by which tools of several servers get names of their own ([`ToolNames`]), and one
-//! stream of events.
+//! adds is the life around them, the rule by which tools of several servers get names of their own ([`ToolNames`]), one table of
+//! them that follows every change ([`FreshTools`]), and one stream of events.
 //!
 //! # The life of a connection
 //!
@@ -29,6 +29,7 @@ mod config;
 mod connector;
 mod desired;
 mod event;
+mod fresh_tools;
 mod handle;
 mod lists;
 mod registry;
@@ -41,6 +42,7 @@ pub use config::{
 };
 pub use connector::Connector;
 pub use event::{Desired, Generation, HostEvent, HostEvents, ServerState};
+pub use fresh_tools::FreshTools;
 pub use handle::{Host, ServerStatus};
 pub use lists::ServerList;
 pub use tool_names::{NamedTool, ToolNames, ToolTable};

@@ -1,6 +1,7 @@
 //! Names for the tools of several servers that no two of them share.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use hmac_sha256::Hash as Sha256;
@@ -68,29 +69,31 @@ impl ToolNames {
         format!("{server_part}{SEPARATOR}_{tool_part}_{}", digest(server, tool))
     }
 
-    /// Names the tools of these lists, those of [`Host::list_tools`](super::Host::list_tools).
+    /// Names the tools of these lists, those of [`Host::list_tools`](super::Host::list_tools). A table that follows the changes of
+    /// the lists is [`Host::watch_tools`](super::Host::watch_tools).
     pub fn table(&self, lists: Vec<ServerList<Tool>>) -> ToolTable {
         let mut table = ToolTable::default();
-        for list in lists {
-            let tools = match list.items {
-                Ok(tools) => tools,
-                Err(error) => {
-                    table.failures.push((list.server, error));
-                    continue;
-                }
-            };
-            for tool in tools {
-                let (server, generation) = (Arc::clone(&list.server), list.generation);
-                let named = NamedTool { name: self.name(&server, &tool.name), server, generation, tool };
-                if table.tools.contains_key(&named.name) {
-                    // A server that lists a tool twice: the first one stands.
-                    table.repeated.push(named);
-                } else {
-                    table.tools.insert(named.name.clone(), named);
-                }
+        for ServerList { server, generation, items } in lists {
+            match items {
+                Ok(tools) => table.add(&self.named(&server, generation, tools)),
+                Err(error) => table.fail(server, error),
             }
         }
         table
+    }
+
+    /// The tools of one server with their names.
+    pub(super) fn named(
+        &self,
+        server: &Arc<str>,
+        generation: Generation,
+        tools: impl IntoIterator<Item = Tool>,
+    ) -> Vec<Arc<NamedTool>> {
+        let named = |tool: Tool| {
+            let name = self.name(server, &tool.name).into();
+            Arc::new(NamedTool { name, server: Arc::clone(server), generation, tool })
+        };
+        tools.into_iter().map(named).collect()
     }
 }
 
@@ -130,29 +133,46 @@ fn digest(server: &str, tool: &str) -> String {
 /// Tools by names of their own.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
-    tools: BTreeMap<String, NamedTool>,
-    repeated: Vec<NamedTool>,
+    tools: BTreeMap<Arc<str>, Arc<NamedTool>>,
+    repeated: Vec<Arc<NamedTool>>,
     failures: Vec<(Arc<str>, Error)>,
 }
 
 /// A tool with a name of its own. What its server says of it is untrusted.
 #[derive(Clone, Debug)]
 pub struct NamedTool {
-    name: String,
+    name: Arc<str>,
     server: Arc<str>,
     generation: Generation,
     tool: Tool,
 }
 
 impl ToolTable {
+    /// Adds the tools of one server. Of those that it lists under one name the first one stands.
+    pub(super) fn add(&mut self, tools: &[Arc<NamedTool>]) {
+        for named in tools {
+            match self.tools.entry(Arc::clone(&named.name)) {
+                Entry::Vacant(free) => {
+                    free.insert(Arc::clone(named));
+                }
+                Entry::Occupied(_) => self.repeated.push(Arc::clone(named)),
+            }
+        }
+    }
+
+    /// Notes that the list of a server could not be fetched.
+    pub(super) fn fail(&mut self, server: Arc<str>, error: Error) {
+        self.failures.push((server, error));
+    }
+
     /// The tool of this name.
     pub fn resolve(&self, name: &str) -> Option<&NamedTool> {
-        self.tools.get(name)
+        self.tools.get(name).map(AsRef::as_ref)
     }
 
     /// The tools in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &NamedTool> {
-        self.tools.values()
+        self.tools.values().map(AsRef::as_ref)
     }
 
     /// How many there are.
@@ -166,11 +186,12 @@ impl ToolTable {
     }
 
     /// The tools that are left out because their server listed one of the same name before them.
-    pub fn repeated(&self) -> &[NamedTool] {
-        &self.repeated
+    pub fn repeated(&self) -> impl ExactSizeIterator<Item = &NamedTool> {
+        self.repeated.iter().map(AsRef::as_ref)
     }
 
-    /// The servers whose list could not be fetched.
+    /// The servers whose list could not be fetched. In a table that follows the lists, the tools of such a server are those of the
+    /// list before, where there was one.
     pub fn failures(&self) -> &[(Arc<str>, Error)] {
         &self.failures
     }

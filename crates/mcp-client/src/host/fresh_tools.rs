@@ -1,0 +1,314 @@
+//! The tools of every server in one table that stays as new as the servers tell.
+//!
+//! One task keeps the table; for each connection it has another one that reads the list and follows its changes. What they read
+//! comes to the keeper with the generation it belongs to, so that the list of a connection that is gone changes nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use mcp_model::ServerFeature;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::AbortHandle;
+
+use super::event::{Generation, HostEvent, HostEvents};
+use super::handle::Host;
+use super::registry::Registry;
+use super::tool_names::{NamedTool, ToolNames, ToolTable};
+use crate::client::Client;
+use crate::error::Error;
+use crate::spawning::spawn;
+
+/// How many lists may lie before the keeper; who reads one more waits.
+const MAX_NEWS: usize = 16;
+
+/// The tools of every connected server by names of their own, always as they are known now. Made by [`Host::watch_tools`].
+///
+/// Cheap to clone; clones show the same table. When the last clone is dropped nothing is followed any more. It keeps no connection and
+/// no host alive.
+#[derive(Clone)]
+pub struct FreshTools {
+    tables: watch::Receiver<Option<Arc<ToolTable>>>,
+    keeper: Arc<Task>,
+    wanted: Arc<Notify>,
+}
+
+/// A task that ends with its owner.
+struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Host {
+    /// The tools of every connected server by names of their own, in a table that follows what happens: servers come and go,
+    /// and tell that their tools changed. Each list is followed in the way of [`List::watch`](crate::List::watch), and read again a few
+    /// times a second at most, however often its server says that it changed.
+    ///
+    /// Waits until the list of every server that is connected now was read once or could not be; for each,
+    /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and
+    /// [`max_list_bytes`](super::HostLimits::max_list_bytes) hold. A server that is not connected has no tools in the table; its tools are
+    /// there again, under the same names, once it is connected and its list was read. Must run inside a tokio runtime.
+    /// Dropping the future gives it up.
+    ///
+    /// ```no_run
+    /// # use mcp_client::host::{Host, ToolNames};
+    /// # async fn example(host: &Host) {
+    /// let mut tools = host.watch_tools(ToolNames::default()).await;
+    /// while let Some(table) = tools.changed().await {
+    ///     println!("{} tools", table.len());
+    /// }
+    /// # }
+    /// ```
+    pub async fn watch_tools(&self, names: ToolNames) -> FreshTools {
+        let registry = self.registry();
+        let (sender, mut tables) = watch::channel(None);
+        let (teller, news) = mpsc::channel(MAX_NEWS);
+        let wanted = Arc::new(Notify::new());
+        let keeper = Keeper {
+            registry: Arc::downgrade(registry),
+            // Before the first look at the connections: what changes in between must be told.
+            events: self.events(),
+            names,
+            limit: registry.limits.list_timeout,
+            max_bytes: registry.limits.max_list_bytes,
+            servers: BTreeMap::new(),
+            teller,
+            news,
+            tables: sender,
+            wanted: Arc::clone(&wanted),
+        };
+        let keeper = Arc::new(Task(spawn(&Handle::current(), keeper.keep())));
+        // It fails where the host ends meanwhile; the table is empty then.
+        let _ = tables.wait_for(Option::is_some).await;
+        FreshTools { tables, keeper, wanted }
+    }
+}
+
+impl FreshTools {
+    /// The table as it is known now.
+    pub fn current(&self) -> Arc<ToolTable> {
+        self.tables.borrow().clone().unwrap_or_default()
+    }
+
+    /// Waits for a table that this clone has not seen. The first call returns when something happens after
+    /// [`Host::watch_tools`]. Several in a row may be seen as the newest of them. `None` once the host is closed or gone.
+    /// Cancel safe.
+    pub async fn changed(&mut self) -> Option<Arc<ToolTable>> {
+        self.tables.changed().await.ok()?;
+        self.tables.borrow_and_update().clone()
+    }
+
+    /// Reads every list again soon, also those that could not be read. Returns at once.
+    pub fn refresh(&self) {
+        self.wanted.notify_one();
+    }
+}
+
+impl fmt::Debug for FreshTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.current();
+        f.debug_struct("FreshTools")
+            .field("tools", &table.len())
+            .field("failures", &table.failures().len())
+            .field("ended", &self.keeper.0.is_finished())
+            .finish()
+    }
+}
+
+/// Who keeps the table.
+struct Keeper {
+    registry: Weak<Registry>,
+    events: HostEvents,
+    names: ToolNames,
+    limit: Duration,
+    max_bytes: usize,
+    /// One for each connection whose server has tools.
+    servers: BTreeMap<Arc<str>, Followed>,
+    /// What each follower gets a clone of; it keeps the channel open.
+    teller: mpsc::Sender<News>,
+    news: mpsc::Receiver<News>,
+    /// `None` until every list has been read once.
+    tables: watch::Sender<Option<Arc<ToolTable>>>,
+    wanted: Arc<Notify>,
+}
+
+/// The list of one connection.
+struct Followed {
+    generation: Generation,
+    /// Whether its first reading is still under way.
+    is_pending: bool,
+    tools: Vec<Arc<NamedTool>>,
+    failure: Option<Error>,
+    wanted: Arc<Notify>,
+    _follower: Task,
+}
+
+/// What a follower has to tell of its list.
+struct News {
+    server: Arc<str>,
+    generation: Generation,
+    /// `None`: as before.
+    tools: Option<Vec<Arc<NamedTool>>>,
+    failure: Option<Error>,
+}
+
+impl Keeper {
+    async fn keep(mut self) {
+        self.look();
+        self.publish();
+        loop {
+            tokio::select! {
+                event = self.events.next() => match event {
+                    None => return,
+                    Some(HostEvent::State { .. } | HostEvent::Missed { .. }) => {
+                        if !self.look() {
+                            continue;
+                        }
+                    }
+                    Some(_) => continue,
+                },
+                Some(news) = self.news.recv() => {
+                    self.take(news);
+                    // A table for all that is there, and not one for each.
+                    while let Ok(news) = self.news.try_recv() {
+                        self.take(news);
+                    }
+                }
+                () = self.wanted.notified() => {
+                    for followed in self.servers.values() {
+                        followed.wanted.notify_one();
+                    }
+                    continue;
+                }
+            }
+            self.publish();
+        }
+    }
+
+    /// Follows the connections that there are now, and no others. Whether that changes the table.
+    fn look(&mut self) -> bool {
+        let Some(registry) = self.registry.upgrade() else { return false };
+        let mut connections = registry.connections();
+        drop(registry);
+        connections.retain(|(_, _, client)| client.server().capabilities.declares(ServerFeature::Tools));
+        let before = self.servers.len();
+        self.servers.retain(|server, followed| {
+            connections
+                .iter()
+                .any(|(name, generation, _)| name == server && *generation == followed.generation)
+        });
+        let is_changed = self.servers.len() != before;
+        for (server, generation, client) in connections {
+            if !self.servers.contains_key(&server) {
+                let followed = self.follow(&server, generation, client);
+                self.servers.insert(server, followed);
+            }
+        }
+        is_changed
+    }
+
+    fn follow(&self, server: &Arc<str>, generation: Generation, client: Client) -> Followed {
+        let wanted = Arc::new(Notify::new());
+        let follower = Follower {
+            server: Arc::clone(server),
+            generation,
+            names: self.names,
+            limit: self.limit,
+            max_bytes: self.max_bytes,
+            teller: self.teller.clone(),
+            wanted: Arc::clone(&wanted),
+        };
+        let task = spawn(&Handle::current(), follower.follow(client));
+        Followed {
+            generation,
+            is_pending: true,
+            tools: Vec::new(),
+            failure: None,
+            wanted,
+            _follower: Task(task),
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        let followed = self.servers.get_mut(&news.server);
+        let Some(followed) = followed.filter(|followed| followed.generation == news.generation) else {
+            return;
+        };
+        followed.is_pending = false;
+        followed.failure = news.failure;
+        if let Some(tools) = news.tools {
+            followed.tools = tools;
+        }
+    }
+
+    fn publish(&self) {
+        // The first table is whole.
+        if self.tables.borrow().is_none() && self.servers.values().any(|followed| followed.is_pending) {
+            return;
+        }
+        let mut table = ToolTable::default();
+        for (server, followed) in &self.servers {
+            table.add(&followed.tools);
+            if let Some(error) = &followed.failure {
+                table.fail(Arc::clone(server), error.clone());
+            }
+        }
+        // Whoever waits for the first may have been dropped, and this task with it.
+        self.tables.send_replace(Some(Arc::new(table)));
+    }
+}
+
+/// Who reads the list of one connection.
+struct Follower {
+    server: Arc<str>,
+    generation: Generation,
+    names: ToolNames,
+    limit: Duration,
+    max_bytes: usize,
+    teller: mpsc::Sender<News>,
+    wanted: Arc<Notify>,
+}
+
+impl Follower {
+    async fn follow(self, client: Client) {
+        let mut list = loop {
+            let watch = client.list_tools().max_bytes(self.max_bytes).watch();
+            let watched = tokio::time::timeout(self.limit, watch).await;
+            match watched.unwrap_or_else(|_| Err(Error::timed_out(self.limit))) {
+                Ok(list) => break list,
+                Err(error) => self.tell(None, Some(error)).await,
+            }
+            self.wanted.notified().await;
+        };
+        let mut state = list.current();
+        let mut reads = 0;
+        loop {
+            // Naming them is the same work again where they are the same tools.
+            let tools = (state.reads != reads)
+                .then(|| self.names.named(&self.server, self.generation, state.items.iter().cloned()));
+            reads = state.reads;
+            self.tell(tools, state.failure.as_deref().cloned()).await;
+            state = loop {
+                tokio::select! {
+                    changed = list.changed() => match changed {
+                        Some(state) => break state,
+                        None => return,
+                    },
+                    () = self.wanted.notified() => list.refresh(),
+                }
+            };
+        }
+    }
+
+    async fn tell(&self, tools: Option<Vec<Arc<NamedTool>>>, failure: Option<Error>) {
+        let server = Arc::clone(&self.server);
+        let failure = failure.map(|error| error.at_server(&self.server));
+        // The keeper ends its followers before itself.
+        let _ = self.teller.send(News { server, generation: self.generation, tools, failure }).await;
+    }
+}
