@@ -7,6 +7,8 @@
     reason = "a test that meets the unexpected has failed"
 )]
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -128,6 +130,25 @@ fn a_result_that_is_no_json_is_the_failure_of_its_step() {
         run(&["--call", "a", "{}", "--call", "b", "{}", "--call", "c", "{}"], &format!("{script} cat"));
     assert_eq!(steps(&lines)[..3], ["connect", "call_tool peer_misbehaved", "call_tool peer_misbehaved"]);
     assert_eq!((lines.len(), code), (5, Some(1)));
+}
+
+/// The kinds that the output may have are fixed; one that the library tells apart from them is printed as the one that it is a part of.
+#[test]
+fn a_failure_of_tls_is_one_of_the_transport() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").unwrap();
+        // Until the client has seen it: closing with its greeting unread would reset the connection.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let output = connect().args(["--json", "--mode", "legacy", "http", &url]).output().unwrap();
+    let lines = lines(&output);
+    assert_eq!((steps(&lines), output.status.code()), (vec!["connect transport".to_owned()], Some(1)));
+    let message = lines[0]["error"]["message"].as_str().unwrap();
+    assert!(message.contains("does not speak tls"), "{message}");
+    server.join().unwrap();
 }
 
 /// field:FR-107: `null` is a list without items.

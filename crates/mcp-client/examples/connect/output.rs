@@ -44,13 +44,18 @@ impl From<Error> for Failure {
             source = cause.source();
         }
         Self {
-            kind: error.kind().as_str(),
+            kind: promised(error.kind()).as_str(),
             message,
             code: object.map(|object| object.code.get()),
             data: object.and_then(|object| object.data.clone()),
             outcome_unknown: error.outcome_unknown(),
         }
     }
+}
+
+/// The kind among those that the output may have. What is said of TLS stands in the message.
+fn promised(kind: ErrorKind) -> ErrorKind {
+    if kind == ErrorKind::Tls { ErrorKind::Transport } else { kind }
 }
 
 impl Failure {
