@@ -13,6 +13,7 @@ use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall}
 use crate::config::Config;
 use crate::deprecated::DeprecatedFeature;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::diagnostic_tally::DiagnosticTally;
 use crate::envelope::{self, Params};
 use crate::era::{Era, Wire};
 use crate::error::{CallError, Misuse};
@@ -68,6 +69,7 @@ pub struct Connection {
     /// Of which it was said that they are in use.
     pub(crate) deprecated_in_use: Vec<DeprecatedFeature>,
     pub(crate) cache: ResultCache,
+    diagnostics: DiagnosticTally,
 }
 
 impl Connection {
@@ -93,6 +95,7 @@ impl Connection {
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
             deprecated_in_use: Vec::new(),
             cache: ResultCache::new(config.cache),
+            diagnostics: DiagnosticTally::new(config.limits.max_single_diagnostics),
             config,
         }
     }
@@ -253,6 +256,13 @@ impl Connection {
         }
         self.timers.clear();
         self.cache.clear();
+        self.events.extend(self.diagnostics.end().map(Event::Diagnostic));
+    }
+
+    /// Tells an oddity that the driver met, counted together with those that the connection meets: see [`Diagnostic`].
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        let told = self.diagnostics.count(diagnostic);
+        self.events.extend(told.map(Event::Diagnostic));
     }
 
     /// The next message to send.
@@ -470,7 +480,7 @@ impl Connection {
     }
 
     pub(crate) fn diagnose(&mut self, kind: DiagnosticKind, message: impl Into<String>) {
-        self.events.push_back(Event::Diagnostic(Diagnostic::new(kind, message)));
+        self.report(Diagnostic::new(kind, message));
     }
 
     /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.

@@ -4,26 +4,40 @@ use std::fmt;
 
 use mcp_jsonrpc::Untrusted;
 
-/// One oddity. `Display` is one line, safe to print: peer text in it is cut and its control characters are escaped.
+/// One oddity, or the latest of many of one kind. `Display` is one line, safe to print: peer text in it is cut and its control
+/// characters are escaped.
+///
+/// A peer can cause most kinds as often as it can write. So the first
+/// [`Limits::max_single_diagnostics`](crate::Limits::max_single_diagnostics) of a kind are told one by one, after them one each time that
+/// their number has doubled, and what is left when the connection ends. Kinds that take something that the application did are always
+/// told one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
     /// What kind of oddity.
     pub kind: DiagnosticKind,
-    /// What exactly, for people.
+    /// What exactly, for people: of the latest, where it stands for many.
     pub message: String,
+    /// How many it stands for: those of its kind since the one that was told before it, itself included. Mostly 1.
+    pub count: u64,
+    /// How many of its kind there have been on this connection so far.
+    pub total: u64,
 }
 
 impl Diagnostic {
     /// A diagnostic of the given kind. `message` must be safe to show: escape what a peer wrote.
     pub fn new(kind: DiagnosticKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), count: 1, total: 1 }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.as_str(), self.message)
+        write!(f, "{}: {}", self.kind.as_str(), self.message)?;
+        if self.count > 1 {
+            write!(f, " ({} since the last one told, {} in all)", self.count, self.total)?;
+        }
+        Ok(())
     }
 }
 
@@ -86,6 +100,38 @@ pub enum DiagnosticKind {
 }
 
 impl DiagnosticKind {
+    /// Whether each one takes something that the application did, so that a peer cannot make a flood of them.
+    pub(crate) const fn is_told_singly(self) -> bool {
+        match self {
+            Self::CallRetried
+            | Self::DeprecatedFeature
+            | Self::ElicitationAnswerInvalid
+            | Self::RepeatedCursor
+            | Self::ServerRequestAnswerInvalid
+            | Self::SessionNotRenewed
+            | Self::SetupNotRestored
+            | Self::TooManyPages => true,
+            Self::ChangeIgnored
+            | Self::ElicitationRequestInvalid
+            | Self::InvalidMessage
+            | Self::LateResponse
+            | Self::MalformedNotification
+            | Self::OversizedMessage
+            | Self::ProgressIgnored
+            | Self::RepeatedServerRequest
+            | Self::SamplingRequestInvalid
+            | Self::ServerRequestLimit
+            | Self::ServerRequestTimeout
+            | Self::ServerRequestWithdrawn
+            | Self::ToolDropped
+            | Self::UnexpectedBatch
+            | Self::UnexpectedRequest
+            | Self::UnknownResponse
+            | Self::UnreadableItem
+            | Self::UnservedRequest => false,
+        }
+    }
+
     /// The name in `snake_case`, for machine-readable output.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ mod config;
 mod connection;
 mod deprecated;
 mod diagnostic;
+mod diagnostic_tally;
 mod ended_requests;
 mod envelope;
 mod era;

@@ -40,6 +40,10 @@ pub struct Limits {
     /// Bytes of peer text kept in a diagnostic. Default 256, a few lines of a log; longer text is cut with an
     /// ellipsis.
     pub max_excerpt_bytes: usize,
+    /// Diagnostics of one kind that are told one by one. Default 16, enough to see what a server does wrong. After that one is told
+    /// each time that their number has doubled, and one when the connection ends; [`Diagnostic::count`](crate::Diagnostic::count) says
+    /// how many each stands for. 0 is taken as 1. A flood of them does not drown what else there is to hear.
+    pub max_single_diagnostics: u32,
     /// Bytes of a name that is remembered because the server gave it: of a tool, of a question of a task. Default 1,024, more than
     /// fits into a header. A tool with a longer one is called without headers and as no task unless the application says so; a task
     /// with a longer one fails.
@@ -89,6 +93,7 @@ impl Default for Limits {
             max_input_rounds: 10,
             max_tools_with_headers: 4096,
             max_excerpt_bytes: 256,
+            max_single_diagnostics: 16,
             max_name_bytes: 1024,
             max_related_task_bytes: 4096,
             max_tool_headers: 64,

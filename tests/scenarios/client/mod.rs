@@ -4,6 +4,7 @@ mod calls;
 mod care;
 mod eras;
 mod extensions;
+mod floods;
 mod fresh_lists;
 mod hostile;
 mod http;

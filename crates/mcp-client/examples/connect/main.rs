@@ -296,7 +296,11 @@ struct LogLine<'a> {
 fn print_event(output: &Output, event: ClientEvent) {
     match event {
         ClientEvent::Diagnostic(diagnostic) => {
-            output.diagnostic(diagnostic.kind.as_str(), &diagnostic.message);
+            let mut message = diagnostic.message;
+            if diagnostic.count > 1 {
+                message += &format!(" ({} times, {} in all)", diagnostic.count, diagnostic.total);
+            }
+            output.diagnostic(diagnostic.kind.as_str(), &message);
         }
         ClientEvent::ListChanged(list) => {
             let list = match list {

@@ -168,7 +168,7 @@ impl Driver {
             spans::closed(self);
         }
         if let ClientEvent::Diagnostic(diagnostic) = &event {
-            tracing::debug!(kind = diagnostic.kind.as_str(), "diagnostic");
+            tracing::debug!(kind = diagnostic.kind.as_str(), count = diagnostic.count, "diagnostic");
         }
         if let Some(listener) = &self.listeners.on_event {
             let event = event.clone();

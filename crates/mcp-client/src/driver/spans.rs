@@ -6,7 +6,7 @@
 //! | span `mcp.call` | DEBUG | `method`, `call`, `server`, `era`, and at its end `outcome`, `elapsed_ms` |
 //! | event `connected`, `closed` | DEBUG | `server`, and of the first `era`, `version` |
 //! | event `ended` in its span | DEBUG | `outcome`, `elapsed_ms` |
-//! | event `diagnostic` | DEBUG | `kind` |
+//! | event `diagnostic` | DEBUG | `kind`, `count` |
 //!
 //! `outcome` is `ok`, the kind of the error, or `dropped` for a future that nobody waits for any more. `server` is the
 //! scheme and host of a URL, or the name of a program: paths, queries and arguments may hold secrets. No params, no

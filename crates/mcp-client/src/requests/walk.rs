@@ -15,7 +15,6 @@ use serde_json::{Map, Value};
 use super::{Call, Reading, Untyped, Written};
 use crate::client::Client;
 use crate::error::Error;
-use crate::event::ClientEvent;
 
 /// How many pages are followed at most, unless [`List::max_pages`](super::List::max_pages) says otherwise.
 const MAX_PAGES: usize = 1000;
@@ -206,6 +205,7 @@ impl Walk {
     }
 
     fn diagnose(&self, kind: DiagnosticKind, message: String) {
-        self.client.driver().emit(ClientEvent::Diagnostic(Diagnostic::new(kind, message)));
+        let diagnostic = Diagnostic::new(kind, message);
+        self.client.driver().with(|core, _| core.report(diagnostic));
     }
 }
