@@ -12,6 +12,7 @@ mod confidential;
 mod coverage;
 mod declared;
 mod examples;
+mod json;
 mod leniency;
 mod odd;
 mod schema;
