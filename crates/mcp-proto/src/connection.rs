@@ -521,7 +521,7 @@ impl Connection {
             }
             CallKind::Listen => {
                 self.events.push_back(Event::CallEnded { call, outcome });
-                self.give_up_resources(state);
+                self.give_up_resources(call, state);
             }
             CallKind::Subscribe(listen) => {
                 if let Err(error) = outcome {

@@ -225,8 +225,18 @@ impl Connection {
         }
     }
 
-    /// A subscription is over: a legacy server is told for each resource that no other one wants.
-    pub(crate) fn give_up_resources(&mut self, state: &CallState) {
+    /// A subscription is over: a legacy server is told for each resource that no other one wants. What it was asked for and has
+    /// not answered is given up with it: nobody waits for that.
+    pub(crate) fn give_up_resources(&mut self, listen: CallId, state: &CallState) {
+        let is_asked = |(call, state): (&CallId, &CallState)| {
+            (state.kind == CallKind::Subscribe(listen)).then_some(*call)
+        };
+        let asked: Vec<CallId> = self.calls.iter().filter_map(is_asked).collect();
+        for request in asked {
+            if let Some(state) = self.remove_call(request) {
+                self.withdraw(&state, None);
+            }
+        }
         let legacy = |version: ProtocolVersion| version.is_legacy();
         let (Phase::Ready { server }, Some(now)) = (&self.phase, self.clock) else { return };
         let Some(listening) = state.listening.as_ref().filter(|_| legacy(server.protocol_version)) else {

@@ -431,7 +431,9 @@ async fn overdue_requests_of_the_core_make_room_for_calls() {
             peer.answer(&subscribe, json!({})).await;
         });
         drop(subscription.unwrap());
-        peer.expect("resources/unsubscribe").await;
+        let asked = peer.expect("resources/unsubscribe").await;
         tokio::time::sleep(Duration::from_secs(61)).await;
+        let given_up = peer.expect("notifications/cancelled").await;
+        assert_eq!(given_up["params"]["requestId"], asked["id"]);
     }
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod care;
+mod dropped;
 mod eras;
 mod extensions;
 mod floods;

@@ -189,7 +189,7 @@ pub(super) fn open_files() -> usize {
 }
 
 /// Children of this process, zombies included.
-pub(super) fn children() -> Vec<u32> {
+pub(crate) fn children() -> Vec<u32> {
     let me = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").expect("the system has /proc");
     let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());

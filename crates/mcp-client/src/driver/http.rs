@@ -14,6 +14,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit, oneshot};
 use tokio::task::AbortHandle;
 
 use super::notices::Notices;
+use super::subscribing::AbortOnDrop;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
 use crate::spawning::spawn;
@@ -118,11 +119,20 @@ impl HttpLink {
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
         let weak = Arc::downgrade(driver);
+        // Ends what no caller can end, when the time of its call is over or the connection is.
+        let (until, over) = oneshot::channel();
+        if let Some(call) = transmit.owner {
+            driver.lock().conversations.push((call, until));
+        }
         let posting = async move {
             let Some(_place) = background.take().await else { return };
             let posted = match transmit.owner {
                 Some(call) => {
-                    let posted = converse(&connection, transmit, &weak, call).await;
+                    let posted = tokio::select! {
+                        biased;
+                        posted = converse(&connection, transmit, &weak, call) => posted,
+                        _ = over => Ok(()),
+                    };
                     // One that got no answer will get none: what waits for it must not wait for its deadline.
                     if let Some(driver) = weak.upgrade() {
                         driver.with(|core, _| core.cancel(call, None));
@@ -217,7 +227,10 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
     let (opened, is_open) = oneshot::channel();
     let reading = read_stream(Arc::downgrade(driver), link.connection.clone(), opened);
     let reader = spawn(&driver.runtime, reading);
+    // Until it is in the caller's hands: whoever connects may be dropped meanwhile.
+    let mut unless_opened = AbortOnDrop(Some(reader.clone()));
     let _ = tokio::time::timeout(STREAM_WAIT, is_open).await;
+    unless_opened.0 = None;
     reader
 }
 
@@ -274,16 +287,8 @@ fn request_of(transmit: &Transmit) -> Option<RequestId> {
 /// has done nothing. Whether it may go; where not, `given_up` is noted.
 fn departs(call: &OpenCall, request: Option<&RequestId>, departure: Departure, given_up: &mut bool) -> bool {
     let Some(request) = request else { return true };
-    match departure {
-        Departure::Leaves => {
-            *given_up = !call.dispatched(request);
-            !*given_up
-        }
-        _ => {
-            call.held_back(request);
-            true
-        }
-    }
+    *given_up = !call.driver.departs(request, departure);
+    !*given_up
 }
 
 /// What came of a call's message on the HTTP+SSE transport.
@@ -311,7 +316,12 @@ async fn converse(
     driver: &Weak<Driver>,
     call: CallId,
 ) -> Result<(), mcp_transport::Error> {
-    let mut exchange = connection.post(post(transmit)).await?;
+    let request = request_of(&transmit);
+    let mut watch = |departure| match (&request, driver.upgrade()) {
+        (Some(request), Some(driver)) => driver.departs(request, departure),
+        _ => true,
+    };
+    let mut exchange = connection.post_watched(post(transmit), &mut watch).await?;
     while let Some(received) = exchange.next().await? {
         let Some(driver) = driver.upgrade() else { break };
         driver.handle(Origin::Exchange(call), received);
@@ -387,6 +397,18 @@ fn head(head: Head) -> RequestHead {
 }
 
 impl Driver {
+    /// Notes where a request is on its way. Whether it may go: nobody waits for its answer any more otherwise.
+    fn departs(&self, request: &RequestId, departure: Departure) -> bool {
+        let core = &mut self.lock().core;
+        match departure {
+            Departure::Leaves => core.handle_dispatched(request),
+            _ => {
+                core.handle_held_back(request);
+                true
+            }
+        }
+    }
+
     /// What a request outside of any call carries beside its message.
     pub(crate) fn head(&self) -> RequestHead {
         head(self.lock().core.session_head())

@@ -25,7 +25,7 @@ pub(crate) struct LineLink {
 /// What waits on a line. Places leave the tables when somebody looks: the stream does not tell.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Requests of calls that had no room when they were put in, oldest first.
+    /// Requests that had no room when they were put in, oldest first.
     requests: VecDeque<Waiting>,
     /// Messages that answer the server, oldest first.
     answers: VecDeque<Place>,
@@ -116,16 +116,15 @@ impl State {
     pub(super) fn put(&mut self, transmit: Transmit, outbox: &mut Outbox<'_>, line: &mut LineUse<'_>) {
         let Some(held) = line.hold() else { return };
         let Transmit { message, kind, owner, .. } = transmit;
-        let owner = owner.filter(|call| self.slots.contains_key(call));
         if kind == TransmitKind::Notification && !self.line.takes_courtesies(held, self.core.limits()) {
             return outbox.unsent.push("a notice was not sent: the server does not read");
         }
         // Refused, the connection is at its end, and the reading side is about to learn why.
         let Ok(place) = held.put(message) else { return };
         outbox.has_put = true;
-        match (kind, owner) {
-            (TransmitKind::Request { id, .. }, Some(call)) => {
-                if let Some(slot) = self.slots.get_mut(&call) {
+        match kind {
+            TransmitKind::Request { id, .. } => {
+                if let Some(slot) = owner.and_then(|call| self.slots.get_mut(&call)) {
                     slot.requests = slot.requests.saturating_add(1);
                     slot.place = Some(place);
                 }
@@ -135,7 +134,7 @@ impl State {
                     self.line.requests.push_back(Waiting { place, id });
                 }
             }
-            (TransmitKind::Notification, _) => self.line.notices.push_back(place),
+            TransmitKind::Notification => self.line.notices.push_back(place),
             _ => self.line.answers.push_back(place),
         }
     }

@@ -250,7 +250,7 @@ impl Driver {
         for stir in outbox.stirs {
             stir.stir();
         }
-        drop((outbox.line.take(), outbox.unread.take()));
+        drop((outbox.line.take(), outbox.unread.take(), std::mem::take(&mut outbox.conversations)));
         if let (Link::Line(link), true, Writes::Now) = (&self.link, has_put, writes) {
             link.write();
         }
@@ -300,7 +300,13 @@ impl Driver {
                 link.post_in_order(self, transmit);
             }
             Link::Http(link) => link.post_in_background(self, transmit),
-            Link::Sse(link) => link.send_in_background(transmit),
+            Link::Sse(link) => {
+                // It is in the queue from here on, and leaves before whatever is said of it.
+                if let TransmitKind::Request { id, .. } = &transmit.kind {
+                    self.lock().core.handle_dispatched(id);
+                }
+                link.send_in_background(transmit);
+            }
             // Put in under the lock.
             Link::Line(_) => {}
         }

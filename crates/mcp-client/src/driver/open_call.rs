@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::Poll;
 
-use mcp_jsonrpc::RequestId;
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{CallError, CallId, ExchangeFailure, Failure};
 use mcp_transport::stdio::Place;
@@ -86,16 +85,6 @@ impl OpenCall {
     /// Whether the call has not ended.
     pub(super) fn is_open(&self) -> bool {
         self.driver.lock().core.is_open(self.id)
-    }
-
-    /// This request leaves now. `false`: nobody waits for its answer any more, and it must not.
-    pub(super) fn dispatched(&self, request: &RequestId) -> bool {
-        self.driver.lock().core.handle_dispatched(request)
-    }
-
-    /// None of the request has left, and it waits for room.
-    pub(super) fn held_back(&self, request: &RequestId) {
-        self.driver.lock().core.handle_held_back(request);
     }
 
     /// The transport failed this call alone. If the core knows its outcome already, that one stands.

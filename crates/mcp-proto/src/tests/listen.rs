@@ -161,6 +161,30 @@ fn a_legacy_server_is_asked_for_each_resource_and_told_when_nobody_wants_it_any_
     session.assert_idle();
 }
 
+/// auth:G-13: nobody waits for the answers any more, and the server is told so where it may have heard the requests.
+#[test]
+fn a_legacy_subscription_that_is_given_up_takes_its_requests_along() {
+    let mut session = Session::ready();
+    let wanted = filter(&json!({"resourceSubscriptions": ["a", "b", "c"]}));
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let requests = session.sent();
+    session.answer(&requests[0]["id"], &json!({}));
+    let left = requests[1]["id"].as_i64().unwrap();
+    session.core.handle_held_back(&left.into());
+    session.core.cancel(listen, None);
+    assert!(matches!(session.failure(listen), CallError::Cancelled { .. }));
+    let told = session.sent();
+    let cancelled: Vec<_> = told.iter().filter(|told| told["method"] == "notifications/cancelled").collect();
+    assert_eq!(cancelled.len(), 1);
+    assert_eq!(cancelled[0]["params"]["requestId"], requests[2]["id"]);
+    let uris: Vec<_> = told.iter().filter_map(|told| told["params"]["uri"].as_str()).collect();
+    assert_eq!(uris, ["a", "b", "c"]);
+    for told in told.iter().filter(|told| told["id"].is_i64()) {
+        session.answer(&told["id"], &json!({}));
+    }
+    session.assert_idle();
+}
+
 /// protocol:L-13
 #[test]
 fn a_legacy_subscription_needs_nothing_for_lists_and_is_refused_for_resources_where_they_have_none() {
