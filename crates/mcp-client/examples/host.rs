@@ -148,7 +148,7 @@ async fn answer(question: ElicitRequest, from: ElicitationContext) -> ElicitResu
 /// Prints what the host told since.
 async fn happened(events: &mut HostEvents) {
     while let Ok(Some(event)) = tokio::time::timeout(std::time::Duration::ZERO, events.next()).await {
-        if let HostEvent::State { server, generation, state } = event {
+        if let HostEvent::State { server, generation, state, .. } = event {
             println!("event       {server} is {state} (connection {generation})");
         }
     }

@@ -1,5 +1,4 @@
-//! A server that dies is started again: by the application, because neither a client nor a host does that by itself. One that
-//! dies each time is given up after a few attempts.
+//! A server that dies is started again by its host, because it was told to. One that dies each time is given up after a few attempts.
 //!
 //! ```text
 //! cargo run --example supervise
@@ -8,13 +7,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
 
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use mcp_client::host::{Host, HostEvent, HostEvents, ServerState};
+use mcp_client::host::{Host, HostEvent, HostEvents, Reconnect, ServerState};
 use mcp_client::{Client, Error, ErrorKind, StdioServer};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::time::Instant;
 
 /// With one of these the program is a server that its other half starts.
 const SERVE: &str = "--serve-stdio";
@@ -23,13 +21,8 @@ const FAIL: &str = "--fail-at-once";
 /// A line with this in it ends the server, so that there is something to recover from.
 const POISON: &str = "die";
 
-/// The first wait is this long, each further one twice as long as the one before, up to the longest.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// So many failures in a row are borne. A connection that lasted for this long ends the row.
-const MAX_FAILURES: u32 = 4;
-const LASTING: Duration = Duration::from_secs(60);
+/// So many attempts in a row are made.
+const MAX_ATTEMPTS: u32 = 3;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -51,13 +44,18 @@ async fn main() -> ExitCode {
 }
 
 async fn tour() -> Result<(), Failure> {
-    let host = Host::new(Client::builder("supervise-example", env!("CARGO_PKG_VERSION")));
+    let mut policy = Reconnect::default();
+    policy.first_wait = Duration::from_millis(100);
+    policy.max_attempts = MAX_ATTEMPTS;
+    let client = Client::builder("supervise-example", env!("CARGO_PKG_VERSION"));
+    let host = Host::builder(client).reconnect(policy).build();
+    let watching = tokio::spawn(watch(host.events()));
     let program = std::env::current_exe()?;
 
     println!("== 1. A server dies in the middle of a call, and is started again ==");
-    let kitchen = tokio::spawn(supervise(host.clone(), "kitchen", host.events()));
     let mut events = host.events();
     host.connect("kitchen", StdioServer::new(&program).arg(SERVE)).await?;
+    until(&mut events, "kitchen", |event| event.state == ServerState::Connected).await?;
     println!("said        {}", say(&host, "hello").await?);
     let error = say(&host, POISON).await.err().ok_or("the server survived")?;
     println!("call        {error}");
@@ -65,91 +63,69 @@ async fn tour() -> Result<(), Failure> {
     if error.kind() != ErrorKind::Closed || !error.outcome_unknown() {
         return Err("the call ended in another way".into());
     }
-    connections(&mut events, "kitchen", 2).await?;
+    until(&mut events, "kitchen", |event| event.state == ServerState::Connected).await?;
     println!("said        {}", say(&host, "back again").await?);
 
     println!("\n== 2. One for which there is no hope is given up ==");
-    let cellar = tokio::spawn(supervise(host.clone(), "cellar", host.events()));
     let error = host.connect("cellar", StdioServer::new(&program).arg(FAIL)).await.err();
     println!("connect     {}", error.ok_or("a program that only fails was connected to")?);
-    let failures = cellar.await?;
-    if failures != MAX_FAILURES {
-        return Err(format!("given up after {failures} failures").into());
+    let given_up = |event: &Told| event.state == ServerState::Failed && event.next_attempt.is_none();
+    let attempts = until(&mut events, "cellar", given_up).await?;
+    if attempts != 1 + MAX_ATTEMPTS {
+        return Err(format!("given up after {attempts} attempts").into());
     }
 
-    host.close().await; // ends the events, and the supervisor of the kitchen with them
-    kitchen.await?;
+    host.close().await; // ends the events, and who watches them
+    watching.await?;
     println!("\nclosed      Everything above really happened: each answer was checked.");
     Ok(())
 }
 
-/// Connects a server anew when its connection ends unasked, or could not be made. One that was disconnected on purpose is not
-/// `Failed`, and so is left alone. Gives back how many failures in a row it saw last, when it gives up or the host is closed.
-async fn supervise(host: Host, name: &str, mut events: HostEvents) -> u32 {
-    let (mut failures, mut connected) = (0, None::<Instant>);
+/// What a user interface shows of its servers: each change, why there is no connection, and when the next attempt is made.
+async fn watch(mut events: HostEvents) {
     while let Some(event) = events.next().await {
-        let state = match event {
-            HostEvent::State { server, state, .. } if &*server == name => Some(state),
-            // Too slow for the events: look instead.
-            HostEvent::Missed { .. } => host.server(name).map(|server| server.state),
-            _ => None,
-        };
-        match state {
-            Some(ServerState::Connected) => connected = Some(Instant::now()),
-            Some(ServerState::Failed) if has_failed(&host, name) => {
-                if connected.take().is_some_and(|since| since.elapsed() >= LASTING) {
-                    failures = 0;
-                }
-                failures += 1;
-                let error = host.server(name).and_then(|server| server.last_error);
-                if failures >= MAX_FAILURES || error.as_ref().is_some_and(will_not_change) {
-                    println!("supervisor  {name} is given up after {failures} failures");
-                    return failures;
-                }
-                let wait = LONGEST_WAIT.min(FIRST_WAIT * 2_u32.pow(failures - 1));
-                println!("supervisor  {name} failed; connecting again in {wait:?}");
-                tokio::time::sleep(wait).await;
-                // It may have been disconnected meanwhile, or connected by somebody else.
-                if has_failed(&host, name) {
-                    // How that went is the next event.
-                    let _ = host.reconnect(name).await;
-                }
+        let HostEvent::State { server, state, error, next_attempt, .. } = event else { continue };
+        match (error, next_attempt) {
+            (Some(error), Some(at)) => {
+                let wait = at.saturating_duration_since(Instant::now());
+                println!(
+                    "watched     {server} is {state}, connecting again in {} ms: {error}",
+                    wait.as_millis()
+                );
             }
-            _ => {}
+            (Some(error), None) if state == ServerState::Failed => {
+                println!("watched     {server} is {state}, and given up: {error}");
+            }
+            _ => println!("watched     {server} is {state}"),
         }
     }
-    failures
 }
 
-/// Whether it has failed and nobody has done anything about it.
-fn has_failed(host: &Host, name: &str) -> bool {
-    host.server(name).is_some_and(|server| server.state == ServerState::Failed)
+/// A change of state.
+struct Told {
+    state: ServerState,
+    next_attempt: Option<Instant>,
 }
 
-/// What another attempt does not mend.
-fn will_not_change(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Misuse | ErrorKind::Unauthorized | ErrorKind::UnsupportedVersion)
+/// Waits until this is told of a server. Gives back how many attempts to connect it took.
+async fn until(events: &mut HostEvents, name: &str, is_it: impl Fn(&Told) -> bool) -> Result<u32, Failure> {
+    let mut attempts = 0;
+    while let Some(event) = events.next().await {
+        let HostEvent::State { server, state, next_attempt, .. } = event else { continue };
+        if &*server == name {
+            attempts += u32::from(state == ServerState::Connecting);
+            if is_it(&Told { state, next_attempt }) {
+                return Ok(attempts);
+            }
+        }
+    }
+    Err("the host was closed".into())
 }
 
 /// Asks for the connection each time: a [`Client`] that was kept is the handle of the connection that it was made with.
 async fn say(host: &Host, message: &str) -> Result<String, Error> {
     let result = host.client("kitchen")?.call_tool("echo", json!({ "message": message })).await?;
     Ok(result.texts().collect())
-}
-
-/// Waits until a server was connected to so many times.
-async fn connections(events: &mut HostEvents, name: &str, mut times: u32) -> Result<(), Failure> {
-    while let Some(event) = events.next().await {
-        if let HostEvent::State { server, state: ServerState::Connected, .. } = event
-            && &*server == name
-        {
-            times -= 1;
-            if times == 0 {
-                return Ok(());
-            }
-        }
-    }
-    Err("the host was closed".into())
 }
 
 /// The demo server behind a pipe that is cut by a certain line.

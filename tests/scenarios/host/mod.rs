@@ -7,6 +7,7 @@ mod fresh_tools;
 mod lifecycle;
 mod lists;
 mod random;
+mod reconnecting;
 mod restoring;
 mod runtimes;
 mod support;

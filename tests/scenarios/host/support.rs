@@ -80,7 +80,10 @@ pub(crate) async fn happened(events: &mut HostEvents) -> Vec<String> {
             HostEvent::NotRestored { server, generation, desired, error } => {
                 format!("{server} {generation} without {desired:?}: {}", kind(&error))
             }
-            HostEvent::State { server, generation, state } => format!("{server} {generation} {state}"),
+            HostEvent::State { server, generation, state, next_attempt, .. } => {
+                let next = next_attempt.map_or("", |_| ", to be tried again");
+                format!("{server} {generation} {state}{next}")
+            }
             HostEvent::SubscriptionEnded { server, generation, error } => {
                 let how = error.as_ref().map_or("on purpose", kind);
                 format!("{server} {generation} subscription ended: {how}")

@@ -10,8 +10,10 @@ use tokio::task::AbortHandle;
 use super::connector::Connector;
 use super::desired::{Connection, Restored};
 use super::event::{Desired, Generation, ServerState};
+use super::reconnect::Row;
 use super::registry::{Connected, Phase, Registry, State, not_connected};
 use crate::client::Client;
+use crate::driver::now;
 use crate::error::Error;
 use crate::spawning::spawn;
 
@@ -50,21 +52,33 @@ pub(super) struct Waiting {
 }
 
 impl Registry {
-    /// Begins an attempt for a server without connection. Must run inside a tokio runtime.
+    /// Begins an attempt for a server without connection, for somebody who waits for it. Must run inside a tokio runtime.
     pub(super) fn begin(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Waiting> {
+        state.servers.get_mut(name)?.row = Row::default();
+        let attempt = self.make(state, name)?;
+        Some(self.join(name, &attempt))
+    }
+
+    /// Begins an attempt that the host itself wants: nobody gives it up by not waiting for it. As [`begin`](Self::begin).
+    pub(super) fn begin_unasked(self: &Arc<Self>, state: &mut State, name: &Arc<str>) {
+        if let Some(attempt) = self.make(state, name) {
+            attempt.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn make(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Arc<Attempt>> {
         let generation = state.next_generation();
         let server = state.servers.get_mut(name)?;
         let (tell, outcome) = watch::channel(None);
         let (host, connector) = (Arc::downgrade(self), server.connector.clone());
         let (runtime, waiting) = (Handle::current(), AtomicUsize::new(0));
-        let task = spawn(&runtime, make(host, Arc::clone(name), generation, connector, tell));
+        let task = spawn(&runtime, connect(host, Arc::clone(name), generation, connector, tell));
         let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting });
         server.generation = Some(generation);
         server.last_error = None;
-        let waiting = self.join(name, &attempt);
         // What was there held neither a connection nor an attempt that lives.
-        drop(self.enter(name, server, Phase::Connecting { attempt, made: None }));
-        Some(waiting)
+        drop(self.enter(name, server, Phase::Connecting { attempt: Arc::clone(&attempt), made: None }));
+        Some(attempt)
     }
 
     /// Waits for an attempt with others. Under the lock, as every change of who waits.
@@ -107,14 +121,14 @@ impl Registry {
         let (client, restored) = match outcome {
             Ok(made) => made,
             Err(error) => {
-                server.last_error = Some(error.clone());
-                let old = self.enter(name, server, Phase::Failed);
+                let old = self.fail(name, server, error.clone(), &Handle::current());
                 drop(state);
                 drop(old);
                 return Err(error);
             }
         };
         let Restored { standing, ended, missing, right } = restored;
+        server.row.connected(now());
         let connected = Connected::new(client.clone(), standing);
         let old = self.enter(name, server, Phase::Connected(Box::new(connected)));
         for (desired, error) in missing {
@@ -157,7 +171,7 @@ fn given_up(name: &str) -> Error {
 }
 
 /// Makes the attempt, and asks for what is desired of the server.
-async fn make(
+async fn connect(
     host: Weak<Registry>,
     name: Arc<str>,
     generation: Generation,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::handle::Host;
+use super::reconnect::Reconnect;
 use crate::builder::ClientBuilder;
 use crate::desk::Desk;
 
@@ -13,6 +14,7 @@ pub struct HostBuilder {
     pub(super) template: ClientBuilder,
     pub(super) limits: HostLimits,
     pub(super) desk: Desk,
+    pub(super) reconnect: Option<Reconnect>,
 }
 
 /// What a host may hold at once, and how long it waits.
@@ -63,7 +65,7 @@ impl Default for HostLimits {
 impl HostBuilder {
     pub(super) fn new(template: ClientBuilder) -> Self {
         let desk = template.common_desk();
-        Self { template, limits: HostLimits::default(), desk }
+        Self { template, limits: HostLimits::default(), desk, reconnect: None }
     }
 
     /// Replaces the limits.
@@ -76,6 +78,16 @@ impl HostBuilder {
     /// own, set up as the clients say ([`ClientBuilder::desk_config`]).
     pub fn desk(mut self, desk: Desk) -> Self {
         self.desk = desk;
+        self
+    }
+
+    /// Connects again by itself to servers whose connection ended or could not be made. Without it the host never does.
+    ///
+    /// It is done on the runtime where the server was connected to. [`HostEvent::State`](super::HostEvent::State) tells each failure
+    /// with the time of the next attempt, and each new connection; take its [`Client`](crate::Client) from
+    /// [`Host::client`](super::Host::client). No call is carried over.
+    pub fn reconnect(mut self, policy: Reconnect) -> Self {
+        self.reconnect = Some(policy);
         self
     }
 

@@ -130,7 +130,7 @@ impl Registry {
             }
             Phase::Connected(connected) => (connected.client.clone(), connected.runtime.clone()),
             Phase::Connecting { attempt, made: Some(client) } => (client.clone(), attempt.runtime().clone()),
-            Phase::Connecting { made: None, .. } | Phase::Failed => {
+            Phase::Connecting { made: None, .. } | Phase::Failed(_) => {
                 return Begun {
                     old: Some(self.enter(name, server, Phase::Disconnected)),
                     ..Begun::default()

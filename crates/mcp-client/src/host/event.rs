@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -103,6 +104,7 @@ pub enum HostEvent {
         error: Error,
     },
     /// The state of a server changed.
+    #[non_exhaustive]
     State {
         /// The name of the server.
         server: Arc<str>,
@@ -110,6 +112,12 @@ pub enum HostEvent {
         generation: Generation,
         /// The new state.
         state: ServerState,
+        /// Why there is no connection, or why closing it was not a clean affair:
+        /// [`ServerStatus::last_error`](crate::host::ServerStatus::last_error) at that moment.
+        error: Option<Error>,
+        /// When the host connects again by itself, where it will
+        /// ([`HostBuilder::reconnect`](crate::host::HostBuilder::reconnect)). `None` with [`Failed`](ServerState::Failed): it will not.
+        next_attempt: Option<Instant>,
     },
     /// The subscription of a server is over although the connection stands. It is asked for again with the next connection.
     SubscriptionEnded {
@@ -126,10 +134,13 @@ impl Queued for HostEvent {
     fn bytes(&self) -> usize {
         let text = match self {
             Self::Client { event, .. } => event.bytes(),
-            Self::NotRestored { error, .. } | Self::SubscriptionEnded { error: Some(error), .. } => {
-                error.error_object().map_or(0, |object| {
+            Self::NotRestored { error, .. }
+            | Self::State { error: Some(error), .. }
+            | Self::SubscriptionEnded { error: Some(error), .. } => {
+                let object = error.error_object().map_or(0, |object| {
                     object.message.len() + object.data.as_ref().map_or(0, |data| data.as_str().len())
-                })
+                });
+                object + error.stderr_tail().map_or(0, str::len)
             }
             Self::Missed { .. } | Self::State { .. } | Self::SubscriptionEnded { .. } => 0,
         };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use mcp_model::{CallToolResult, LoggingLevel, Root, SubscriptionFilter};
 use serde::Serialize;
@@ -68,6 +69,8 @@ pub struct ServerStatus {
     pub generation: Option<Generation>,
     /// Why there is no connection, or why closing the last one was not a clean affair. Empty again with the next attempt.
     pub last_error: Option<Error>,
+    /// When the host connects again by itself, where it will ([`HostBuilder::reconnect`]).
+    pub next_attempt: Option<Instant>,
 }
 
 impl Host {
@@ -103,7 +106,8 @@ impl Host {
     /// server of this name is connected or connecting; [`LimitExceeded`](crate::ErrorKind::LimitExceeded) at
     /// [`HostLimits::max_servers`](super::HostLimits::max_servers); [`Closed`](crate::ErrorKind::Closed) where the server
     /// was disconnected or the host closed meanwhile. A server that cannot be connected to stays known as
-    /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect).
+    /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect); a host that
+    /// [connects again](HostBuilder::reconnect) by itself tries it again until it is disconnected or removed.
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
             return Err(Error::misuse_because(
@@ -130,7 +134,7 @@ impl Host {
                     Phase::Closing(closing) => Err(Arc::clone(closing)),
                     Phase::Connected(_) => return Err(taken()),
                     Phase::Connecting { attempt, .. } if !attempt.is_dead() => return Err(taken()),
-                    Phase::Connecting { .. } | Phase::Disconnected | Phase::Failed => {
+                    Phase::Connecting { .. } | Phase::Disconnected | Phase::Failed(_) => {
                         _replaced = Some(std::mem::replace(&mut server.connector, connector.clone()));
                         Ok(self.registry.begin(&mut state, &name).ok_or_else(|| unknown(&name))?)
                     }
@@ -170,7 +174,7 @@ impl Host {
                     Phase::Connecting { attempt, .. } if !attempt.is_dead() => {
                         Some(self.registry.join(&key, attempt))
                     }
-                    Phase::Connecting { .. } | Phase::Failed | Phase::Disconnected => {
+                    Phase::Connecting { .. } | Phase::Failed(_) | Phase::Disconnected => {
                         Some(self.registry.begin(&mut state, &key).ok_or_else(|| unknown(name))?)
                     }
                 }
@@ -212,7 +216,7 @@ impl Host {
         let closed = self.disconnect(name).await;
         let mut state = self.registry.lock();
         let gone = match state.servers.get(name).map(|server| &server.phase) {
-            Some(Phase::Disconnected | Phase::Failed) => state.servers.remove(name),
+            Some(Phase::Disconnected | Phase::Failed(_)) => state.servers.remove(name),
             // Somebody connects it again at the same time.
             _ => None,
         };
@@ -357,6 +361,7 @@ fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
         state: server.phase.state(),
         generation: server.generation,
         last_error: server.last_error.clone(),
+        next_attempt: server.phase.next_attempt(),
     }
 }
 

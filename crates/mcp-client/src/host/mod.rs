@@ -19,6 +19,8 @@
 //! An attempt lasts until the new connection has been asked for what is desired of it. A disconnect in the middle of that goes
 //! by `Closing` too, because there is a connection to close; whoever gives the attempt up does not wait for that.
 //!
+//! From `Failed` the host connects again by itself where it was told to ([`HostBuilder::reconnect`]).
+//!
 //! Each attempt to connect has a [`Generation`] that no other one has. Events, answers and outcomes belong to a generation;
 //! what comes late from an old one changes nothing about a newer one.
 
@@ -32,7 +34,9 @@ mod event;
 mod fresh_tools;
 mod handle;
 mod lists;
+mod reconnect;
 mod registry;
+mod retrying;
 mod tool_names;
 
 pub use builder::{HostBuilder, HostLimits};
@@ -45,4 +49,5 @@ pub use event::{Desired, Generation, HostEvent, HostEvents, ServerState};
 pub use fresh_tools::FreshTools;
 pub use handle::{Host, ServerStatus};
 pub use lists::ServerList;
+pub use reconnect::Reconnect;
 pub use tool_names::{NamedTool, ToolNames, ToolTable};

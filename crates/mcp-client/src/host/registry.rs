@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use mcp_model::{LoggingLevel, Root, SubscriptionFilter};
 use mcp_transport::Untrusted;
@@ -16,8 +17,11 @@ use super::closing::Closing;
 use super::connector::Connector;
 use super::desired::Standing;
 use super::event::{Generation, HostEvent, ServerState};
+use super::reconnect::{Reconnect, Row};
+use super::retrying::Retry;
 use crate::builder::ClientBuilder;
 use crate::client::Client;
+use crate::close_reason::CloseReason;
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::event::ClientEvent;
@@ -31,6 +35,8 @@ const MAX_SHOWN_NAME: usize = 64;
 pub(super) struct Registry {
     template: ClientBuilder,
     pub(super) limits: HostLimits,
+    /// `None`: it does not connect again by itself.
+    pub(super) reconnect: Option<Reconnect>,
     /// Where the questions of every server wait.
     pub(super) desk: Desk,
     state: Mutex<State>,
@@ -54,6 +60,8 @@ pub(super) struct Server {
     /// The newest attempt to connect.
     pub(super) generation: Option<Generation>,
     pub(super) last_error: Option<Error>,
+    /// The attempts that the host made by itself.
+    pub(super) row: Row,
     pub(super) logging_level: Option<LoggingLevel>,
     pub(super) subscription: Option<SubscriptionFilter>,
     /// Held while something desired is asked for: of two requests the later one counts.
@@ -70,7 +78,8 @@ pub(super) enum Phase {
         made: Option<Client>,
     },
     Disconnected,
-    Failed,
+    /// With the attempt that the host will make by itself, if it will.
+    Failed(Option<Retry>),
 }
 
 pub(super) struct Connected {
@@ -106,7 +115,15 @@ impl Phase {
             Self::Connected(_) => ServerState::Connected,
             Self::Connecting { .. } => ServerState::Connecting,
             Self::Disconnected => ServerState::Disconnected,
-            Self::Failed => ServerState::Failed,
+            Self::Failed(_) => ServerState::Failed,
+        }
+    }
+
+    /// When the host connects again by itself.
+    pub(super) fn next_attempt(&self) -> Option<Instant> {
+        match self {
+            Self::Failed(retry) => retry.as_ref().map(|retry| retry.at().into_std()),
+            _ => None,
         }
     }
 
@@ -127,7 +144,7 @@ impl Phase {
         let connection = match &self {
             Self::Connected(connected) => Some((&connected.client, &connected.runtime)),
             Self::Connecting { attempt, made: Some(client) } => Some((client, attempt.runtime())),
-            Self::Closing(_) | Self::Connecting { made: None, .. } | Self::Disconnected | Self::Failed => {
+            Self::Closing(_) | Self::Connecting { made: None, .. } | Self::Disconnected | Self::Failed(_) => {
                 None
             }
         };
@@ -147,6 +164,7 @@ impl Server {
             phase: Phase::Disconnected,
             generation: None,
             last_error: None,
+            row: Row::default(),
             logging_level: None,
             subscription: None,
             asking: Arc::default(),
@@ -176,12 +194,12 @@ impl State {
 
 impl Registry {
     pub(super) fn new(builder: HostBuilder) -> Self {
-        let HostBuilder { template, limits, desk } = builder;
+        let HostBuilder { template, limits, desk, reconnect } = builder;
         let roots = template.offered_roots().map(<[Root]>::to_vec);
         let events = EventQueue::new(limits.event_capacity, limits.event_capacity_bytes);
         let state =
             State { servers: BTreeMap::new(), roots, roots_revision: 0, closed: false, last_generation: 0 };
-        Self { template, limits, desk, state: Mutex::new(state), events }
+        Self { template, limits, reconnect, desk, state: Mutex::new(state), events }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -198,7 +216,13 @@ impl Registry {
             server.generation.filter(|_| before != state || state == ServerState::Connecting)
         {
             tracing::debug!(%generation, state = state.as_str(), "server of a host");
-            self.events.push(HostEvent::State { server: Arc::clone(name), generation, state });
+            self.events.push(HostEvent::State {
+                server: Arc::clone(name),
+                generation,
+                state,
+                error: server.last_error.clone(),
+                next_attempt: server.phase.next_attempt(),
+            });
         }
         old
     }
@@ -226,7 +250,7 @@ impl Registry {
     }
 
     /// Passes on what a connection tells, while it is the one of its server.
-    fn forward(&self, name: &Arc<str>, generation: Generation, event: &ClientEvent) {
+    fn forward(self: &Arc<Self>, name: &Arc<str>, generation: Generation, event: &ClientEvent) {
         if matches!(event, ClientEvent::Closed { .. }) {
             return self.lost(name, generation);
         }
@@ -236,23 +260,33 @@ impl Registry {
         }
         let mut state = self.lock();
         let server = state.current(name, generation);
-        if server.is_some_and(|server| !matches!(server.phase, Phase::Disconnected | Phase::Failed)) {
+        if server.is_some_and(|server| !matches!(server.phase, Phase::Disconnected | Phase::Failed(_))) {
             let (server, event) = (Arc::clone(name), event.clone());
             self.events.push(HostEvent::Client { server, generation, event });
         }
     }
 
     /// A connection ended. If nobody here wanted it, it failed.
-    pub(super) fn lost(&self, name: &Arc<str>, generation: Generation) {
-        let client = self.lock().connected(name, generation).map(|connected| connected.client.clone());
-        let Some(client) = client else { return };
-        let error = client.driver().closed_error(false);
+    pub(super) fn lost(self: &Arc<Self>, name: &Arc<str>, generation: Generation) {
+        let connection = {
+            let mut state = self.lock();
+            let connected = state.connected(name, generation);
+            connected.map(|connected| (connected.client.clone(), connected.runtime.clone()))
+        };
+        let Some((client, runtime)) = connection else { return };
+        let error = client.driver().closed_error(false).at_server(name);
+        // By the application, with a client of its own: the host does not connect again.
+        let on_purpose = matches!(client.close_reason(), Some(CloseReason::Application));
         let old = {
             let mut state = self.lock();
             match state.current(name, generation) {
                 Some(server) if matches!(server.phase, Phase::Connected(_)) => {
-                    server.last_error = Some(error);
-                    Some(self.enter(name, server, Phase::Failed))
+                    if on_purpose {
+                        server.last_error = Some(error);
+                        Some(self.enter(name, server, Phase::Failed(None)))
+                    } else {
+                        Some(self.fail(name, server, error, &runtime))
+                    }
                 }
                 _ => None,
             }

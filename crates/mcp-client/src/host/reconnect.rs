@@ -1,0 +1,203 @@
+//! When to connect again to a server whose connection ended or could not be made.
+//!
+//! ```text
+//!              failed: wait, and one attempt more            failed too often, or for good
+//! (row of n) ────────────────────────────────> (row of n+1) ───────────────────────────────> given up
+//!     ^                                             │
+//!     └──── stood for a while, or the application ──┘
+//!           connects or disconnects by itself: n = 0
+//! ```
+//!
+//! No clock and no I/O: the host says what time it is, and sleeps.
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind};
+
+/// How a host connects again by itself ([`HostBuilder::reconnect`](super::HostBuilder::reconnect)).
+///
+/// It does so where a connection ended that nobody here ended, and where one could not be made, the first included. It does not where the
+/// application disconnected the server or gave the attempt up, and not after an error that another attempt would meet again: of kind
+/// [`Misuse`](crate::ErrorKind::Misuse), [`Tls`](crate::ErrorKind::Tls), [`Unauthorized`](crate::ErrorKind::Unauthorized) or
+/// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion).
+///
+/// Each wait is between half of what the numbers say and all of it, so that many servers, or many clients of one, do not come back
+/// together. An HTTP server that names a time (`Retry-After`) is left alone for that long at least, whatever
+/// [`longest_wait`](Self::longest_wait) says; it is never more than a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reconnect {
+    /// Attempts in a row that the host makes by itself. Default 10, which takes some four minutes: a server that restarts is back by
+    /// then, and a program that dies each time is not started for ever. After them the server stays
+    /// [`Failed`](super::ServerState::Failed). 0: none are made.
+    pub max_attempts: u32,
+    /// The wait before the first of them; it doubles with each further one. Default 500 ms.
+    pub first_wait: Duration,
+    /// The longest wait. Default 60 s: nobody waits longer than that for a server that is there again.
+    pub longest_wait: Duration,
+    /// A connection that stood for so long ends the row: the next failure is the first again. Default 60 s, so that a server that
+    /// connects well and dies soon after, each time, is given up like one that cannot be connected to.
+    pub lasting: Duration,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self {
+            max_attempts: 10,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(60),
+            lasting: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The attempts in a row for one server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row {
+    attempts: u32,
+    /// Since when its connection stands.
+    stands_since: Option<Instant>,
+}
+
+/// What matters of how a connection ended, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// Another attempt would meet it again.
+    lasts: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    pub(super) fn of(error: &Error) -> Self {
+        let lasts = matches!(
+            error.kind(),
+            ErrorKind::Misuse | ErrorKind::Tls | ErrorKind::Unauthorized | ErrorKind::UnsupportedVersion
+        );
+        Self { lasts, retry_after: error.retry_after() }
+    }
+}
+
+impl Row {
+    pub(super) fn connected(&mut self, now: Instant) {
+        self.stands_since = Some(now);
+    }
+
+    /// How long to wait before the next attempt; `None`: there will be none. `random` says where in its range the wait is.
+    pub(super) fn failed(
+        &mut self,
+        now: Instant,
+        policy: &Reconnect,
+        failure: Failure,
+        random: u64,
+    ) -> Option<Duration> {
+        let stood = self.stands_since.take().map(|since| now.saturating_duration_since(since));
+        if stood.is_some_and(|stood| stood >= policy.lasting) {
+            self.attempts = 0;
+        }
+        if failure.lasts || self.attempts >= policy.max_attempts {
+            return None;
+        }
+        let wait = policy.wait(self.attempts, random);
+        self.attempts += 1;
+        Some(failure.retry_after.map_or(wait, |asked| wait.max(asked)))
+    }
+}
+
+impl Reconnect {
+    fn wait(&self, attempt: u32, random: u64) -> Duration {
+        let doubled = self.first_wait.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
+        let half = doubled.min(self.longest_wait) / 2;
+        let part = u32::try_from(random >> 32).unwrap_or_default();
+        half + half.mul_f64(f64::from(part) / f64::from(u32::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PASSES: Failure = Failure { lasts: false, retry_after: None };
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn policy() -> Reconnect {
+        Reconnect { max_attempts: 4, first_wait: SECOND, longest_wait: 5 * SECOND, lasting: 60 * SECOND }
+    }
+
+    fn run(row: &mut Row, now: Instant, times: usize) -> Vec<Option<u64>> {
+        (0..times).map(|_| row.failed(now, &policy(), PASSES, u64::MAX).map(|wait| wait.as_secs())).collect()
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_then_it_is_given_up() {
+        let mut row = Row::default();
+        assert_eq!(run(&mut row, Instant::now(), 6), [Some(1), Some(2), Some(4), Some(5), None, None]);
+    }
+
+    #[test]
+    fn only_a_connection_that_lasted_ends_the_row() {
+        let begin = Instant::now();
+        for (stood, next) in [(0, Some(4)), (59, Some(4)), (60, Some(1)), (600, Some(1))] {
+            let mut row = Row::default();
+            run(&mut row, begin, 2);
+            row.connected(begin);
+            let end = begin + SECOND * stood;
+            assert_eq!(run(&mut row, end, 1), [next], "{stood} s");
+            // What stood counts once.
+            let after = next.map(|wait| (wait * 2).min(5));
+            assert_eq!(run(&mut row, end + 600 * SECOND, 1), [after], "{stood} s");
+        }
+    }
+
+    #[test]
+    fn what_lasts_is_not_tried_again() {
+        let failure = Failure { lasts: true, retry_after: Some(SECOND) };
+        assert_eq!(Row::default().failed(Instant::now(), &policy(), failure, 0), None);
+        for kind in ["misuse", "closed"] {
+            let error = match kind {
+                "misuse" => Error::misuse_because("no"),
+                _ => Error::ended(false, None),
+            };
+            assert_eq!(error.kind().as_str(), kind);
+            assert_eq!(Failure::of(&error).lasts, kind == "misuse");
+        }
+    }
+
+    #[test]
+    fn a_server_is_left_alone_for_as_long_as_it_asks() {
+        for (asked, waited) in [(0, 1), (1, 1), (7, 7), (86_400, 86_400)] {
+            let failure = Failure { lasts: false, retry_after: Some(SECOND * asked) };
+            let wait = Row::default().failed(Instant::now(), &policy(), failure, u64::MAX);
+            assert_eq!(wait, Some(SECOND * waited));
+        }
+    }
+
+    #[test]
+    fn no_attempts_are_made_where_none_are_allowed() {
+        let policy = Reconnect { max_attempts: 0, ..policy() };
+        assert_eq!(Row::default().failed(Instant::now(), &policy, PASSES, 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn waits_are_within_half_and_all_of_the_range(
+            max_attempts in 0_u32..80,
+            first in 0_u64..u64::MAX,
+            longest in 0_u64..u64::MAX,
+            randoms in prop::collection::vec(any::<u64>(), 100),
+        ) {
+            let (first_wait, longest_wait) = (Duration::from_nanos(first), Duration::from_nanos(longest));
+            let policy = Reconnect { max_attempts, first_wait, longest_wait, lasting: SECOND };
+            let (mut row, mut made) = (Row::default(), 0_u32);
+            let now = Instant::now();
+            for random in randoms {
+                let Some(wait) = row.failed(now, &policy, PASSES, random) else { break };
+                let most = first_wait.saturating_mul(2_u32.saturating_pow(made)).min(longest_wait);
+                prop_assert!(wait <= most && wait >= most / 2, "{wait:?} of {most:?}");
+                made += 1;
+            }
+            prop_assert_eq!(made, max_attempts);
+        }
+    }
+}

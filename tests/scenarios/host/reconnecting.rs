@@ -1,0 +1,280 @@
+//! A host that connects again by itself, in virtual time.
+
+use std::time::Duration;
+
+use mcp_client::host::{Connector, Host, HostEvent, HostEvents, Reconnect, ServerState};
+use mcp_client::{Error, HttpServer, RetryConfig};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::support::*;
+use crate::client::peer::builder;
+use crate::http::script::{Server, within};
+
+/// Longer than all waits together.
+const AGES: Duration = Duration::from_secs(3600);
+
+fn policy(max_attempts: u32) -> Reconnect {
+    let mut policy = Reconnect::default();
+    policy.max_attempts = max_attempts;
+    policy.first_wait = 8 * SECOND;
+    policy.longest_wait = 20 * SECOND;
+    policy
+}
+
+fn host_with(policy: Reconnect) -> Host {
+    Host::builder(builder()).reconnect(policy).build()
+}
+
+/// The next event about a state: the state, the kind of its error, and how long until the next attempt.
+async fn next_state(events: &mut HostEvents) -> (ServerState, Option<Error>, Option<Duration>) {
+    loop {
+        match events.next().await.unwrap() {
+            HostEvent::State { state, error, next_attempt, .. } => {
+                let now = Instant::now().into_std();
+                return (state, error, next_attempt.map(|at| at.saturating_duration_since(now)));
+            }
+            _ => continue,
+        }
+    }
+}
+
+fn is_within(wait: Option<Duration>, most: Duration) -> bool {
+    // Instants are exact, the timers of the runtime go by milliseconds.
+    wait.is_some_and(|wait| wait >= most / 2 - SECOND / 100 && wait <= most)
+}
+
+/// seed:3.3: what was wanted of the server is asked for again, and the reason is told with the state
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_is_connected_to_again() {
+    let host = host_with(policy(3));
+    let (client, mut plug, mut peer) = connected(&host, "srv").await;
+    let (set, ()) =
+        tokio::join!(host.set_logging_level("srv", mcp_client::model::LoggingLevel::Error), async {
+            let request = peer.expect("logging/setLevel").await;
+            peer.answer(&request, json!({})).await;
+        });
+    set.unwrap();
+    let mut events = host.events();
+    let begun = Instant::now();
+    drop(peer);
+    let (state, error, wait) = next_state(&mut events).await;
+    assert_eq!(state, ServerState::Failed);
+    let error = error.unwrap();
+    assert_eq!((kind(&error), error.server_name()), ("closed", Some("srv")));
+    assert!(is_within(wait, 8 * SECOND), "{wait:?}");
+    assert!(host.server("srv").unwrap().next_attempt.is_some());
+    assert_eq!(failed(host.client("srv")), "closed");
+
+    let mut peer = plug.ready().await;
+    assert!(begun.elapsed() >= 4 * SECOND && begun.elapsed() <= 9 * SECOND, "{:?}", begun.elapsed());
+    let request = peer.expect("logging/setLevel").await;
+    peer.answer(&request, json!({})).await;
+    assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+    let (state, error, wait) = next_state(&mut events).await;
+    assert_eq!((state, error.is_none(), wait), (ServerState::Connected, true, None));
+    assert!(client.is_closed());
+    let again = host.client("srv").unwrap();
+    let (pong, ()) = tokio::join!(again.ping().timeout(SECOND), async {
+        let ping = peer.expect("ping").await;
+        peer.answer(&ping, json!({})).await;
+    });
+    pong.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_grow_until_it_is_given_up() {
+    let host = host_with(policy(4));
+    let mut events = host.events();
+    let refuse = || std::future::ready(Err::<HttpServer, _>("not there".into()));
+    assert_eq!(failed(host.connect("srv", Connector::new(refuse)).await), "transport");
+    for most in [8, 16, 20, 20] {
+        assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+        let (state, error, wait) = next_state(&mut events).await;
+        assert_eq!((state, error.as_ref().map(kind)), (ServerState::Failed, Some("transport")));
+        assert!(is_within(wait, most * SECOND), "{wait:?} of {most} s");
+    }
+    assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+    let (state, error, wait) = next_state(&mut events).await;
+    assert_eq!((state, error.is_some(), wait), (ServerState::Failed, true, None));
+    tokio::time::sleep(AGES).await;
+    assert!(happened(&mut events).await.is_empty());
+    assert_eq!(state_of(&host), ("failed", None));
+
+    // The application's own attempt begins a new row.
+    assert_eq!(failed(host.reconnect("srv").await), "transport");
+    assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+    let (_, _, wait) = next_state(&mut events).await;
+    assert!(is_within(wait, 8 * SECOND), "{wait:?}");
+}
+
+fn state_of(host: &Host) -> (&'static str, Option<std::time::Instant>) {
+    let status = host.server("srv").unwrap();
+    (status.state.as_str(), status.next_attempt)
+}
+
+/// A server that connects well and dies at once, each time, is given up as well; one that lasted begins anew.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_does_not_last_does_not_end_the_row() {
+    let host = host_with(policy(2));
+    let (_client, mut plug, peer) = connected(&host, "srv").await;
+    let mut events = host.events();
+    drop(peer);
+    for most in [8, 16] {
+        let (_, _, wait) = next_state(&mut events).await;
+        assert!(is_within(wait, most * SECOND), "{wait:?} of {most} s");
+        let peer = plug.ready().await;
+        assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+        assert_eq!(next_state(&mut events).await.0, ServerState::Connected);
+        if most == 8 {
+            drop(peer);
+        } else {
+            tokio::time::sleep(61 * SECOND).await;
+            drop(peer);
+            let (_, _, wait) = next_state(&mut events).await;
+            assert!(is_within(wait, 8 * SECOND), "it lasted: {wait:?}");
+        }
+    }
+    for most in [16, 0] {
+        drop(plug.ready().await);
+        assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+        // It may end while it is asked for what is desired, or a moment later.
+        let mut told = next_state(&mut events).await;
+        if told.0 == ServerState::Connected {
+            told = next_state(&mut events).await;
+        }
+        assert_eq!(told.0, ServerState::Failed);
+        assert_eq!(told.2.is_some(), most > 0, "{:?}", told.2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_application_ended_is_left_alone() {
+    for case in ["disconnected", "removed", "in the middle", "closed client", "closed host", "dropped host"] {
+        let host = host_with(policy(9));
+        let (client, mut plug, peer) = connected(&host, "srv").await;
+        let mut events = host.events();
+        if case == "closed client" {
+            client.close().await;
+        } else {
+            drop(peer);
+        }
+        let (state, error, wait) = next_state(&mut events).await;
+        assert_eq!((state, error.is_some()), (ServerState::Failed, true), "{case}");
+        assert_eq!(wait.is_some(), case != "closed client", "{case}");
+        match case {
+            "disconnected" => {
+                host.disconnect("srv").await.unwrap();
+                assert_eq!(state_of(&host), ("disconnected", None));
+            }
+            "removed" => {
+                host.remove("srv").await.unwrap();
+            }
+            "in the middle" => {
+                let _peer = plug.peer().await;
+                host.disconnect("srv").await.unwrap();
+                assert_eq!(state_of(&host), ("disconnected", None));
+            }
+            "closed host" => {
+                host.close().await;
+            }
+            "dropped host" => drop(host),
+            _ => {}
+        }
+        tokio::time::sleep(AGES).await;
+        assert!(plug.is_idle(), "{case}");
+    }
+}
+
+/// An attempt of the application takes the place of the one to come, and is no second one.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_faster_than_the_wait_makes_the_only_attempt() {
+    let host = host_with(policy(9));
+    let (_client, mut plug, peer) = connected(&host, "srv").await;
+    let mut events = host.events();
+    drop(peer);
+    assert!(next_state(&mut events).await.2.is_some());
+    let (_again, _peer) = reconnected(&host, "srv", &mut plug).await;
+    tokio::time::sleep(AGES).await;
+    assert!(plug.is_idle());
+    assert_eq!(state_of(&host), ("connected", None));
+}
+
+/// Who joins an attempt of the host and then does not wait any more does not take it from the host.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_of_the_host_is_not_given_up_by_who_joined_it() {
+    let host = host_with(policy(9));
+    let (_client, mut plug, peer) = connected(&host, "srv").await;
+    drop(peer);
+    let mut peer = plug.peer().await;
+    assert!(tokio::time::timeout(SECOND, host.reconnect("srv")).await.is_err());
+    assert_eq!(state_of(&host), ("connecting", None));
+    peer.handshake(everything()).await;
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(state_of(&host), ("connected", None));
+    assert!(!host.client("srv").unwrap().is_closed() && plug.is_idle());
+}
+
+/// No revision in common is an error that another attempt would meet again.
+#[tokio::test(start_paused = true)]
+async fn errors_that_will_not_go_away_are_not_tried_again() {
+    let host = host_with(policy(9));
+    let (connector, mut plug) = plug();
+    let (outcome, ()) = tokio::join!(host.connect("srv", connector), async {
+        let mut peer = plug.peer().await;
+        let initialize = peer.expect("initialize").await;
+        let facts = json!({ "protocolVersion": "1999-01-01", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } });
+        peer.answer(&initialize, facts).await;
+        peer.expect_end().await;
+    });
+    assert_eq!(failed(outcome), "unsupported_version");
+    tokio::time::sleep(AGES).await;
+    assert!(plug.is_idle());
+    assert_eq!(state_of(&host), ("failed", None));
+}
+
+/// RFC 9110 section 10.2.3: the error of a real exchange, met again by a host in virtual time
+#[tokio::test]
+async fn a_server_that_names_a_time_is_left_alone_for_it() {
+    let server = Server::start().await;
+    let url = server.url();
+    let connecting = tokio::spawn(async move {
+        let builder = builder().retry(RetryConfig::off());
+        builder.connect(HttpServer::new(&url).unwrap()).await
+    });
+    let (mut peer, _) = server.request().await;
+    peer.respond("503 Service Unavailable", "retry-after: 300\r\nconnection: close\r\n", "").await;
+    let busy = within(connecting).await.unwrap().unwrap_err();
+    assert_eq!(busy.retry_after(), Some(300 * SECOND));
+
+    tokio::time::pause();
+    let host = host_with(policy(9));
+    let mut events = host.events();
+    let dial = move || std::future::ready(Err::<HttpServer, _>(busy.clone().into()));
+    assert_eq!(failed(host.connect("srv", Connector::new(dial)).await), "transport");
+    assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+    let (_, _, wait) = next_state(&mut events).await;
+    assert!(wait.unwrap() > 299 * SECOND && wait.unwrap() <= 300 * SECOND, "{wait:?}");
+    assert_eq!(next_state(&mut events).await.0, ServerState::Connecting);
+}
+
+/// Each server has a row and a wait of its own.
+#[tokio::test(start_paused = true)]
+async fn many_servers_come_back_without_waiting_for_each_other() {
+    let host = host_with(policy(9));
+    let mut servers = Vec::new();
+    for name in ["a", "b", "c"] {
+        servers.push((name, connected(&host, name).await));
+    }
+    for (_, (_, plug, peer)) in &mut servers {
+        let (_, gone) = crate::client::peer::pipe(1);
+        drop(std::mem::replace(peer, gone));
+        assert!(plug.is_idle());
+    }
+    for (name, (_, plug, _)) in &mut servers {
+        let _peer = plug.ready().await;
+        while host.client(name).is_err() {
+            tokio::time::sleep(SECOND).await;
+        }
+    }
+}
