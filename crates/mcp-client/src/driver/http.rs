@@ -235,14 +235,20 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
 }
 
 async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: oneshot::Sender<()>) {
+    let Some(renewals) = driver.upgrade().map(|driver| Arc::clone(&driver.renewals)) else { return };
     let mut opened = Some(opened);
     loop {
-        // Boxed, as most of what it needs is of no use to a server that has no such stream.
-        Box::pin(read_session_stream(&driver, &connection, &mut opened)).await;
-        // Whatever ended it: a new session has a stream of its own.
-        drop(opened.take());
-        let Some(driver) = driver.upgrade() else { return };
-        driver.renewed().await;
+        // A new session has a stream of its own, whether or not the server has ended that of the old one. Boxed, as most of
+        // what it needs is of no use to a server that has no such stream.
+        tokio::select! {
+            biased;
+            () = renewals.notified() => {}
+            () = Box::pin(read_session_stream(&driver, &connection, &mut opened)) => {
+                // Whoever waits for it waits in vain.
+                drop(opened.take());
+                renewals.notified().await;
+            }
+        }
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Driver {
     runtime: Handle,
     deadlines: Deadlines,
     /// Tells the reader of the standing stream that there is a new session.
-    renewals: Notify,
+    renewals: Arc<Notify>,
     /// What the application connected to, for handlers.
     server: String,
     /// Where elicitations go.
@@ -150,7 +150,7 @@ impl Driver {
             intake: seat.take(Weak::clone(driver), runtime.clone()),
             deadlines: Deadlines::watched_for(Weak::clone(driver), &runtime),
             runtime,
-            renewals: Notify::new(),
+            renewals: Arc::default(),
             server,
         })
     }
@@ -286,12 +286,6 @@ impl Driver {
     /// The connection's place at its desk.
     pub(crate) fn intake(&self) -> &Intake {
         &self.intake
-    }
-
-    /// Waits until the server has lost the session and a new one is open.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is none without HTTP"))]
-    async fn renewed(&self) {
-        self.renewals.notified().await;
     }
 
     fn send_in_background(self: &Arc<Self>, transmit: Transmit, is_said: bool) {
@@ -473,7 +467,11 @@ impl Driver {
 
     /// The error of a call that found the connection closed.
     pub(crate) fn closed_error(&self, dispatched: bool) -> Error {
-        Error::ended(dispatched, self.lock().ended.clone())
+        let state = self.lock();
+        if state.ended.is_none() && state.has_lost_its_session() {
+            return Error::session_lost(dispatched);
+        }
+        Error::ended(dispatched, state.ended.clone())
     }
 }
 

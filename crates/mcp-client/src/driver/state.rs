@@ -112,6 +112,11 @@ impl State {
         }
     }
 
+    /// Whether the connection ended because there was no session to be had any more.
+    pub(super) fn has_lost_its_session(&self) -> bool {
+        self.was_ready && matches!(self.close_reason, Some(CloseReason::SessionLost))
+    }
+
     /// The timer may be late, and calls that are overdue make room.
     pub(super) fn make_room(&mut self, now: Instant) {
         if self.core.poll_timeout().is_some_and(|at| at <= now) {

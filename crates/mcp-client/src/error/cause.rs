@@ -10,6 +10,7 @@ use mcp_transport::{ErrorKind as TransportKind, Untrusted};
 
 use super::kind::ErrorKind;
 use super::limit::{Limit, as_u64};
+use crate::close_reason::CloseReason;
 #[cfg(feature = "schema")]
 use crate::schema::{OutputError, SchemaError};
 
@@ -38,6 +39,8 @@ pub(super) enum Cause {
         method: String,
         source: mcp_jsonrpc::ParseError,
     },
+    /// The connection ended with its session.
+    SessionLost,
     Transport(mcp_transport::Error),
 }
 
@@ -63,7 +66,7 @@ impl Cause {
                 _ => ErrorKind::PeerMisbehaved,
             },
             Self::Connector(_) => ErrorKind::Transport,
-            Self::Ended(_) | Self::NotConnected(_) => ErrorKind::Closed,
+            Self::Ended(_) | Self::NotConnected(_) | Self::SessionLost => ErrorKind::Closed,
             Self::Limit(_) => ErrorKind::LimitExceeded,
             #[cfg(feature = "schema")]
             Self::Output(output) => match output.error {
@@ -152,7 +155,8 @@ impl Cause {
             | Self::Limit(_)
             | Self::Misuse(_)
             | Self::MisuseBecause(_)
-            | Self::NotConnected(_) => None,
+            | Self::NotConnected(_)
+            | Self::SessionLost => None,
         }
     }
 }
@@ -175,6 +179,7 @@ impl fmt::Display for Cause {
             Self::Result { method, .. } => {
                 write!(f, "the result of {method} does not have the shape of the protocol")
             }
+            Self::SessionLost => write!(f, "the connection is closed: {}", CloseReason::SessionLost),
             Self::Transport(error) | Self::Ended(error) => error.fmt(f),
         }
     }

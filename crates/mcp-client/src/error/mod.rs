@@ -235,6 +235,11 @@ impl Error {
         }
     }
 
+    /// A call ended because the connection did, which lost its session for good.
+    pub(crate) fn session_lost(dispatched: bool) -> Self {
+        Self::new(Cause::SessionLost, dispatched)
+    }
+
     pub(crate) fn transport_failed(error: mcp_transport::Error) -> Self {
         let unknown = error.outcome_unknown();
         Self::new(Cause::Transport(error), unknown)

@@ -1,0 +1,363 @@
+//! Servers that lose their session: one new handshake however many calls meet the loss, each call sent again once at most, and
+//! never a loop.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::IntoFuture as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_client::model::LoggingLevel;
+use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+
+use super::peer::{builder, recorded, summary};
+use crate::http::script::{Peer, Request, Server, rounds, within};
+
+/// How a server says that it does not know a session: status, content type, body.
+type Refusal = (&'static str, &'static str, &'static str);
+
+const BY_THE_BOOK: Refusal = ("404 Not Found", "text/plain", "no such session");
+
+/// As the specification has it, and as the servers do that were written after the examples of the official SDKs.
+const REFUSALS: [Refusal; 5] = [
+    BY_THE_BOOK,
+    (
+        "404 Not Found",
+        "application/json",
+        r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#,
+    ),
+    (
+        "400 Bad Request",
+        "application/json",
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+    ),
+    (
+        "400 Bad Request",
+        "application/json",
+        r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Session not found"},"id":"server-error"}"#,
+    ),
+    ("400 Bad Request", "text/plain", "Invalid or missing session ID"),
+];
+
+/// A request as the server saw it: the method of its message or else of HTTP, its session, its message.
+#[derive(Clone, Debug)]
+struct Seen {
+    what: String,
+    session: Option<String>,
+    message: Value,
+}
+
+/// A server with sessions `s1`, `s2` and so on, of which it knows the newest, unless it was told to lose it.
+struct Sessions {
+    refusal: Refusal,
+    state: Mutex<State>,
+    /// Refusals wait until so many are due.
+    together: usize,
+    refused: watch::Sender<usize>,
+    /// A word to be said on the standing stream.
+    word: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    seen: Vec<Seen>,
+    newest: usize,
+    known: bool,
+    /// Every session is lost as soon as it stands.
+    loses_all: bool,
+}
+
+impl Sessions {
+    async fn start(refusal: Refusal, together: usize) -> (String, Arc<Self>) {
+        let state = Mutex::default();
+        let refused = watch::Sender::new(0);
+        let this = Arc::new(Self { refusal, state, together, refused, word: Notify::new() });
+        let server = Server::start().await;
+        let url = server.url();
+        let sessions = Arc::clone(&this);
+        tokio::spawn(async move {
+            loop {
+                let peer = server.accept().await;
+                tokio::spawn(Arc::clone(&sessions).talk(peer));
+            }
+        });
+        (url, this)
+    }
+
+    /// Forgets the session.
+    fn lose(&self) {
+        self.state.lock().unwrap().known = false;
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.state.lock().unwrap().seen.clone()
+    }
+
+    /// How often this was asked, in which sessions.
+    fn count(&self, what: &str) -> BTreeMap<Option<String>, usize> {
+        let mut count = BTreeMap::new();
+        for seen in self.seen().iter().filter(|seen| seen.what == what) {
+            *count.entry(seen.session.clone()).or_default() += 1;
+        }
+        count
+    }
+
+    fn total(&self, what: &str) -> usize {
+        self.count(what).values().sum()
+    }
+
+    async fn talk(self: Arc<Self>, mut peer: Peer) {
+        while let Some(request) = peer.try_request().await {
+            if !self.answer(&mut peer, &request).await {
+                return;
+            }
+        }
+    }
+
+    /// Notes the request; whether its session is known.
+    fn note(&self, request: &Request) -> (Value, String, bool) {
+        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        let what = message["method"].as_str().unwrap_or(&request.method).to_owned();
+        let session = request.header("mcp-session-id").map(str::to_owned);
+        let mut state = self.state.lock().unwrap();
+        let is_known = state.known && session == Some(format!("s{}", state.newest));
+        state.seen.push(Seen { what: what.clone(), session, message: message.clone() });
+        (message, what, is_known)
+    }
+
+    async fn answer(&self, peer: &mut Peer, request: &Request) -> bool {
+        let (message, what, is_known) = self.note(request);
+        if what == "initialize" {
+            let session = {
+                let mut state = self.state.lock().unwrap();
+                (state.newest, state.known) = (state.newest + 1, !state.loses_all);
+                state.newest
+            };
+            let result = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": { "listChanged": true }, "logging": {} },
+            });
+            let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
+            let head = format!("content-type: application/json\r\nmcp-session-id: s{session}\r\n");
+            peer.respond("200 OK", &head, &body).await;
+            return true;
+        }
+        if !is_known {
+            if what == "tools/call" {
+                self.refused.send_modify(|refused| *refused += 1);
+                within(self.refused.subscribe().wait_for(|refused| *refused >= self.together)).await.unwrap();
+            }
+            let (status, kind, body) = self.refusal;
+            peer.respond(status, &format!("content-type: {kind}\r\n"), body).await;
+            return true;
+        }
+        match (request.method.as_str(), message["id"].is_null()) {
+            ("GET", _) => {
+                peer.stream("").await;
+                tokio::select! {
+                    () = peer.closed() => {}
+                    () = self.word.notified() => {
+                        let word = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+                        peer.chunk(&format!("data: {word}\n\n")).await;
+                        peer.closed().await;
+                    }
+                }
+                return false;
+            }
+            ("POST", true) => peer.accepted().await,
+            ("POST", false) => {
+                let result = json!({ "content": [], "of": message["params"]["arguments"] });
+                peer.json(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
+                    .await;
+            }
+            _ => {
+                self.lose();
+                peer.respond("200 OK", "", "").await;
+            }
+        }
+        true
+    }
+}
+
+async fn connect(url: &str) -> (Client, Arc<Mutex<Vec<ClientEvent>>>) {
+    let (builder, events) = recorded(builder());
+    (within(builder.connect(HttpServer::new(url).unwrap())).await.unwrap(), events)
+}
+
+fn renewals(events: &Mutex<Vec<ClientEvent>>) -> usize {
+    let events = events.lock().unwrap();
+    events.iter().filter(|event| matches!(event, ClientEvent::SessionRenewed)).count()
+}
+
+fn session(number: usize) -> Option<String> {
+    Some(format!("s{number}"))
+}
+
+/// No request of a session comes before its handshake is over.
+fn check_the_order(sessions: &Sessions) {
+    let mut ready = BTreeSet::new();
+    for seen in sessions.seen() {
+        match seen.what.as_str() {
+            "initialize" => assert_eq!(seen.session, None, "a session is asked for within a session"),
+            "notifications/initialized" => assert!(ready.insert(seen.session.clone()), "{seen:?} twice"),
+            _ => assert!(ready.contains(&seen.session), "{seen:?} before the handshake is over"),
+        }
+    }
+}
+
+/// protocol:H-14: sixty-four calls lose the session together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn however_many_calls_lose_the_session_there_is_one_new_handshake() {
+    const CALLS: usize = 64;
+    for refusal in REFUSALS {
+        // All refusals at once, or each as soon as it is due, some of them when others have the new session.
+        for together in [CALLS, 1] {
+            let (url, sessions) = Sessions::start(refusal, together).await;
+            let (client, events) = connect(&url).await;
+            sessions.lose();
+            let calls: Vec<_> = (0..CALLS)
+                .map(|n| tokio::spawn(client.call_tool("t", json!({ "n": n })).raw().into_future()))
+                .collect();
+            for (n, call) in calls.into_iter().enumerate() {
+                let result = within(call).await.unwrap().unwrap();
+                let result: Value = serde_json::from_str(result.as_str()).unwrap();
+                assert_eq!(result["of"]["n"], n, "{refusal:?}");
+            }
+            assert_eq!(sessions.total("initialize"), 2, "{refusal:?} {together}");
+            assert_eq!(renewals(&events), 1);
+            // Each once in the new session, and before that once in the old one at most.
+            let mut sent: BTreeMap<u64, Vec<Option<String>>> = BTreeMap::new();
+            for seen in sessions.seen().into_iter().filter(|seen| seen.what == "tools/call") {
+                let n = seen.message["params"]["arguments"]["n"].as_u64().unwrap();
+                sent.entry(n).or_default().push(seen.session);
+            }
+            assert_eq!(sent.len(), CALLS);
+            for (n, sessions) in sent {
+                let twice = [session(1), session(2)];
+                assert!(sessions == twice || sessions == twice[1..], "{n}: {sessions:?}");
+            }
+            check_the_order(&sessions);
+            // The end of the new session, and nothing of the old one.
+            within(client.close()).await;
+            assert_eq!(sessions.count("DELETE"), BTreeMap::from([(session(2), 1)]));
+        }
+    }
+}
+
+/// protocol:H-14, protocol:H-17: what goes on outside of calls: notices, the standing stream, what was set up in the session.
+#[tokio::test]
+async fn the_new_session_has_its_own_stream_and_what_was_set_up_in_the_old_one() {
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (client, _) = connect(&url).await;
+        within(client.set_logging_level(LoggingLevel::Error).into_future()).await.unwrap();
+        sessions.lose();
+        // A notice meets the loss first: it is refused, and nothing follows from that but that the session is known to be lost.
+        client.notify("notifications/of-ours", None).unwrap();
+        within(async {
+            while sessions.total("notifications/of-ours") == 0 {
+                rounds().await;
+            }
+        })
+        .await;
+        rounds().await;
+        assert_eq!(sessions.total("initialize"), 1, "{refusal:?}");
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        assert_eq!(sessions.total("initialize"), 2);
+        client.notify("notifications/of-ours", None).unwrap();
+
+        let mut events = client.events();
+        within(async {
+            while sessions.count("GET").get(&session(2)) != Some(&1)
+                || sessions.count("logging/setLevel").get(&session(2)) != Some(&1)
+                || sessions.count("notifications/of-ours").get(&session(2)) != Some(&1)
+            {
+                rounds().await;
+            }
+        })
+        .await;
+        // What is said on the stream of the new session arrives. Nobody listens on the old one.
+        assert_eq!(sessions.count("GET"), BTreeMap::from([(session(1), 1), (session(2), 1)]));
+        sessions.word.notify_waiters();
+        within(async { while !matches!(events.next().await, Some(ClientEvent::ListChanged(_))) {} }).await;
+        check_the_order(&sessions);
+        within(client.close()).await;
+    }
+}
+
+/// A server that loses each session at once is asked twice, and then the call says what is wrong; so does the next.
+#[tokio::test]
+async fn a_server_that_loses_every_session_is_no_reason_to_go_on_for_ever() {
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (client, events) = connect(&url).await;
+        {
+            let mut state = sessions.state.lock().unwrap();
+            (state.known, state.loses_all) = (false, true);
+        }
+        let calls: Vec<_> =
+            (0..16).map(|_| tokio::spawn(client.call_tool("t", json!({})).into_future())).collect();
+        let mut clear = 0;
+        for call in calls {
+            let error = within(call).await.unwrap().unwrap_err();
+            assert!(!error.outcome_unknown() || error.kind() == ErrorKind::Transport, "{error:?}");
+            clear += usize::from(error.to_string().contains("session"));
+        }
+        assert_eq!(clear, 16, "each says that it is the session");
+        let asked = sessions.total("initialize");
+        assert!((2..=5).contains(&asked), "{refusal:?}: {asked} handshakes");
+        let before = sessions.seen().len();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert_eq!(sessions.seen().len(), before, "it goes on by itself");
+        // One more call costs at most one more handshake for each attempt.
+        let outcome = within(client.call_tool("t", json!({})).into_future()).await;
+        assert!(["closed", "transport"].contains(&summary(outcome).0));
+        assert!(sessions.total("initialize") <= asked + 3, "{refusal:?}");
+        assert!(renewals(&events) <= sessions.total("initialize"));
+        within(client.close()).await;
+        assert!(sessions.total("DELETE") <= 1);
+    }
+}
+
+/// A session that is lost is not ended, and closing does not wait for a server that does not know it.
+#[tokio::test]
+async fn closing_after_a_loss_asks_nothing_of_the_old_session_twice() {
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (client, _) = connect(&url).await;
+        sessions.lose();
+        // Nobody has noticed.
+        let begun = std::time::Instant::now();
+        within(client.close()).await;
+        assert!(begun.elapsed() < Duration::from_secs(4), "{refusal:?}: it waits for something");
+        assert_eq!(sessions.count("DELETE"), BTreeMap::from([(session(1), 1)]));
+        assert_eq!(sessions.total("initialize"), 1);
+    }
+}
+
+/// The call that carries the new handshake may be given up; the others go on.
+#[tokio::test]
+async fn a_carrier_that_is_given_up_leaves_the_others_their_session() {
+    for refusal in REFUSALS {
+        const CALLS: usize = 8;
+        let (url, sessions) = Sessions::start(refusal, CALLS).await;
+        let (client, events) = connect(&url).await;
+        sessions.lose();
+        let mut calls: Vec<_> =
+            (0..CALLS).map(|_| tokio::spawn(client.call_tool("t", json!({})).into_future())).collect();
+        // Whichever carries it: half of the calls are given up when the refusals are there.
+        within(sessions.refused.subscribe().wait_for(|refused| *refused == CALLS)).await.unwrap();
+        for call in calls.drain(..CALLS / 2) {
+            call.abort();
+        }
+        for call in calls {
+            within(call).await.unwrap().unwrap();
+        }
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        let asked = sessions.total("initialize");
+        assert!((2..=4).contains(&asked), "{refusal:?}: {asked} handshakes");
+        assert_eq!(renewals(&events), 1);
+        within(client.close()).await;
+    }
+}
