@@ -41,7 +41,11 @@ impl fmt::Debug for Defaults {
 }
 
 pub(crate) fn members(trace: &TraceContext) -> Map<String, Value> {
-    trace.members().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+    let mut members = Map::new();
+    for (key, value) in trace.members() {
+        members.insert(key.to_owned(), Value::from(value));
+    }
+    members
 }
 
 impl ClientBuilder {

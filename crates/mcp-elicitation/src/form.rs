@@ -1,7 +1,5 @@
 //! A form being filled in: what a terminal, web or graphical front end sits on.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use crate::{AnswerError, ElicitResult, Field, FormRequest, Violation};
@@ -31,7 +29,7 @@ use crate::{AnswerError, ElicitResult, Field, FormRequest, Violation};
 #[derive(Clone)]
 pub struct Form<'r> {
     request: &'r FormRequest,
-    values: BTreeMap<String, Value>,
+    values: Map<String, Value>,
 }
 
 /// The form has no field of that name.
@@ -50,7 +48,7 @@ impl<'r> Form<'r> {
     /// A form with the defaults filled in.
     #[must_use]
     pub fn new(request: &'r FormRequest) -> Self {
-        Self { request, values: request.defaults().into_iter().collect() }
+        Self { request, values: request.defaults() }
     }
 
     /// What the server says to the person, safe to show.
@@ -152,9 +150,7 @@ impl<'r> Form<'r> {
     /// # Errors
     /// Everything that is wrong.
     pub fn submit(&self) -> Result<ElicitResult, AnswerError> {
-        let content: Map<String, Value> =
-            self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        self.request.check(ElicitResult::accept(content))
+        self.request.check(ElicitResult::accept(self.values.clone()))
     }
 
     /// The answer of a person who says no.

@@ -190,19 +190,14 @@ impl Desk {
     /// The open questions, oldest first.
     pub fn open_questions(&self) -> Vec<OpenQuestion> {
         let state = self.lock();
-        let mut open: Vec<OpenQuestion> = state
-            .machine
-            .questions()
-            .map(|(asked, state)| OpenQuestion {
-                question: asked.question,
-                server: asked.server,
-                request: asked.request,
-                state,
-                deadline: asked.deadline,
-            })
-            .collect();
-        open.sort_unstable_by_key(|question| question.question);
-        open
+        let open = state.machine.questions().map(|(asked, state)| OpenQuestion {
+            question: asked.question,
+            server: asked.server,
+            request: asked.request,
+            state,
+            deadline: asked.deadline,
+        });
+        open.collect()
     }
 
     /// The calls that wait for URL elicitations, oldest first.

@@ -9,7 +9,7 @@ use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, Qu
 use tokio::sync::{Notify, watch};
 
 use super::Desk;
-use super::state::{Listener, State};
+use super::state::{Listener, Open, State};
 
 /// A question in somebody's hand.
 ///
@@ -204,13 +204,10 @@ impl Desk {
             let id = state.staff.next_id();
             let (questions, more) = (VecDeque::new(), Arc::clone(&more));
             state.staff.listeners.push(Listener { id, connection, questions, more });
-            let mut waiting: Vec<QuestionId> = state
-                .open
-                .iter()
-                .filter(|(_, open)| open.unclaimed && connection.is_none_or(|of| of == open.connection))
-                .map(|(question, _)| *question)
-                .collect();
-            waiting.sort_unstable();
+            let is_for_it = |open: &Open| open.unclaimed && connection.is_none_or(|of| of == open.connection);
+            let open = state.machine.questions().map(|(asked, _)| asked.question);
+            let waiting: Vec<QuestionId> =
+                open.filter(|question| state.open.get(question).is_some_and(is_for_it)).collect();
             (id, waiting)
         };
         for question in waiting {

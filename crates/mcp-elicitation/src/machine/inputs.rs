@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     ConnectionId, DeferReason, Elicitations, End, Event, FlowId, FlowOutcome, Origin, QuestionId, Refusal,
-    Reply, ReplyBody, registry::Completion,
+    Reply, ReplyBody, in_order, registry::Completion,
 };
 use crate::{ElicitRequest, ElicitResult};
 
@@ -180,18 +180,14 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         &self,
         is_meant: impl Fn(&super::Question<S, K>) -> bool,
     ) -> Vec<QuestionId> {
-        let mut ids: Vec<QuestionId> =
-            self.questions.iter().filter(|(_, question)| is_meant(question)).map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
+        let meant = self.questions.iter().filter(|(_, question)| is_meant(question));
+        in_order(meant.map(|(id, _)| id.0).collect()).into_iter().map(QuestionId).collect()
     }
 
     /// Waiting calls in the order in which they were started.
     pub(super) fn flows_where(&self, is_meant: impl Fn(&super::Flow<S>) -> bool) -> Vec<FlowId> {
-        let mut ids: Vec<FlowId> =
-            self.flows.iter().filter(|(_, flow)| is_meant(flow)).map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        ids
+        let meant = self.flows.iter().filter(|(_, flow)| is_meant(flow));
+        in_order(meant.map(|(id, _)| id.0).collect()).into_iter().map(FlowId).collect()
     }
 
     /// Declines a question that nobody is there to see, and says so.

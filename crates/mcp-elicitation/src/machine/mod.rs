@@ -155,9 +155,10 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
         questions.chain(waiters).chain(flows).min()
     }
 
-    /// The open questions, in no order: for a front end that comes late.
+    /// The open questions in the order in which they were asked: for a front end that comes late.
     pub fn questions(&self) -> impl Iterator<Item = (Asked<S, K>, QuestionState)> {
-        self.questions.iter().map(|(id, question)| (question.asked(*id), question.state))
+        let shown = |id| self.questions.get(&id).map(|question| (question.asked(id), question.state));
+        self.questions_where(|_| true).into_iter().filter_map(shown)
     }
 
     /// How far a question has come; `None` once it has ended.
@@ -311,14 +312,18 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
     }
 
     fn end_waiters(&mut self, completed: bool, ends: impl Fn(&Waiter<S>) -> bool) {
-        let mut ended: Vec<WaiterId> =
-            self.waiters.iter().filter(|(_, waiter)| ends(waiter)).map(|(id, _)| *id).collect();
-        ended.sort_unstable();
-        for waiter in ended {
+        let ended = self.waiters.iter().filter(|(_, waiter)| ends(waiter));
+        for waiter in in_order(ended.map(|(id, _)| id.0).collect()).into_iter().map(WaiterId) {
             self.waiters.remove(&waiter);
             self.events.push_back(Event::WaitEnded { waiter, completed });
         }
     }
+}
+
+/// Numbers of ids in the order in which they were given away: one sort for all of them, compiled here.
+fn in_order(mut numbers: Vec<u64>) -> Vec<u64> {
+    numbers.sort_unstable();
+    numbers
 }
 
 impl<S: Clone, K: Clone> Question<S, K> {

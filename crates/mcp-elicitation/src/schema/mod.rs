@@ -59,7 +59,12 @@ impl FormSchema {
     /// The defaults of all fields that have one.
     #[must_use]
     pub fn defaults(&self) -> Map<String, Value> {
-        let with_default = |field: &Field| Some((field.name().to_owned(), field.default_value()?));
-        self.fields.iter().filter_map(with_default).collect()
+        let mut defaults = Map::new();
+        for field in &self.fields {
+            if let Some(value) = field.default_value() {
+                defaults.insert(field.name().to_owned(), value);
+            }
+        }
+        defaults
     }
 }

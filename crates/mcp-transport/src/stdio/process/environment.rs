@@ -1,6 +1,6 @@
 //! The environment of a server process.
 
-use std::{collections::BTreeMap, ffi::OsString};
+use std::ffi::{OsStr, OsString};
 
 use crate::{
     Error, ErrorKind,
@@ -29,36 +29,43 @@ const SAFE: &[&str] = &[
     "USERPROFILE",
 ];
 
+/// Variables with their values; of a name that comes twice the last one counts.
+pub(crate) type Environment = Vec<(OsString, OsString)>;
+
 /// The whole environment of the child: what it inherits, with the server's own variables over it.
-pub(crate) fn environment_of(server: &StdioServer) -> Result<BTreeMap<OsString, OsString>, Error> {
+pub(crate) fn environment_of(server: &StdioServer) -> Result<Environment, Error> {
     merge(server, std::env::vars_os())
 }
 
 fn merge(
     server: &StdioServer,
     ours: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<BTreeMap<OsString, OsString>, Error> {
-    let mut variables: BTreeMap<OsString, OsString> = match server.inherit {
-        InheritEnv::All => ours.collect(),
-        InheritEnv::Nothing => BTreeMap::new(),
-        InheritEnv::Safe => ours.filter(|(name, value)| is_safe(name, value)).collect(),
+) -> Result<Environment, Error> {
+    let is_inherited = |(name, value): &(OsString, OsString)| match server.inherit {
+        InheritEnv::All => true,
+        InheritEnv::Nothing => false,
+        InheritEnv::Safe => is_safe(name, value),
     };
+    let mut variables: Environment = ours.filter(is_inherited).collect();
     for (name, value) in &server.env {
         let bytes = name.as_encoded_bytes();
         if bytes.is_empty() || bytes.contains(&b'=') || has_nul(bytes) || has_nul(value.as_encoded_bytes()) {
             let text = format!("the environment variable {name:?} has a name or value that cannot be passed");
             return Err(Error::new(ErrorKind::Misuse, text));
         }
-        #[cfg(windows)]
-        variables.retain(|known, _| !known.eq_ignore_ascii_case(name));
-        variables.insert(name.clone(), value.clone());
+        variables.retain(|(known, _)| !is_same_name(known, name));
+        variables.push((name.clone(), value.clone()));
     }
     Ok(variables)
 }
 
 fn is_safe(name: &OsString, value: &OsString) -> bool {
-    let known = |safe: &&str| if cfg!(windows) { name.eq_ignore_ascii_case(safe) } else { name == *safe };
-    SAFE.iter().any(known) && !value.as_encoded_bytes().starts_with(b"()")
+    SAFE.iter().any(|safe| is_same_name(name, OsStr::new(safe)))
+        && !value.as_encoded_bytes().starts_with(b"()")
+}
+
+pub(super) fn is_same_name(a: &OsStr, b: &OsStr) -> bool {
+    if cfg!(windows) { a.eq_ignore_ascii_case(b) } else { a == b }
 }
 
 fn has_nul(bytes: &[u8]) -> bool {
@@ -80,7 +87,9 @@ mod tests {
         ];
         let ours = ours.into_iter().map(|(name, value)| (name.into(), value.into()));
         let merged = merge(server, ours).unwrap();
-        let merged: Vec<_> = merged.iter().map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap())).collect();
+        let mut merged: Vec<_> =
+            merged.iter().map(|(n, v)| (n.to_str().unwrap(), v.to_str().unwrap())).collect();
+        merged.sort();
         assert_eq!(merged, expected);
     }
 

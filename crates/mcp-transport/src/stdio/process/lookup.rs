@@ -1,11 +1,11 @@
 //! Finding the program on the child's `PATH`. Looks at the file system.
 
 use std::{
-    collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
+use super::environment::is_same_name;
 use crate::{Error, ErrorKind, SpawnFailure, stdio::StdioServer};
 
 /// What is searched when the child has no `PATH`.
@@ -19,10 +19,7 @@ pub(super) fn spawn_error(failure: SpawnFailure, text: String) -> Error {
 }
 
 /// The file to execute. A path with a separator is left to the system, relative to the child's working directory.
-pub(super) fn find_program(
-    server: &StdioServer,
-    env: &BTreeMap<OsString, OsString>,
-) -> Result<PathBuf, Error> {
+pub(super) fn find_program(server: &StdioServer, env: &[(OsString, OsString)]) -> Result<PathBuf, Error> {
     check_directory(server)?;
     let program = Path::new(&server.program);
     if server.program.is_empty() || server.program.as_encoded_bytes().contains(&0) {
@@ -32,7 +29,7 @@ pub(super) fn find_program(
         return Ok(program.to_owned());
     }
     let path =
-        env.iter().find(|(name, _)| is_path(name)).map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+        env.iter().rfind(|(name, _)| is_path(name)).map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
     let mut denied = None;
     for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
         for candidate in candidates(&dir, program, env) {
@@ -81,11 +78,11 @@ fn has_separator(program: &OsStr) -> bool {
 }
 
 fn is_path(name: &OsStr) -> bool {
-    if cfg!(windows) { name.eq_ignore_ascii_case("PATH") } else { name == "PATH" }
+    is_same_name(name, OsStr::new("PATH"))
 }
 
 #[cfg(unix)]
-fn candidates(dir: &Path, program: &Path, _env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+fn candidates(dir: &Path, program: &Path, _env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     vec![dir.join(program)]
 }
 
@@ -96,13 +93,13 @@ fn may_execute(found: &std::fs::Metadata) -> bool {
 
 /// A name with an extension means that file; one without means the extensions of `PATHEXT` in turn.
 #[cfg(windows)]
-fn candidates(dir: &Path, program: &Path, env: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+fn candidates(dir: &Path, program: &Path, env: &[(OsString, OsString)]) -> Vec<PathBuf> {
     if program.extension().is_some() {
         return vec![dir.join(program)];
     }
     let extensions = env
         .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("PATHEXT"))
+        .rfind(|(name, _)| name.eq_ignore_ascii_case("PATHEXT"))
         .and_then(|(_, value)| value.to_str())
         .unwrap_or(".COM;.EXE;.BAT;.CMD");
     let with = |extension: &str| {

@@ -55,7 +55,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
         return Err(Error::new(ErrorKind::Misuse, "an argument has a NUL in it"));
     }
     let mut command = Command::new(&file);
-    command.arg0(&server.program).args(&server.args).env_clear().envs(&env).process_group(0);
+    command.arg0(&server.program).args(&server.args).env_clear().envs(env).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = &server.current_dir {
         command.current_dir(dir);

@@ -45,7 +45,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
         return Err(Error::new(ErrorKind::Misuse, text));
     }
     let mut command = Command::new(&file);
-    command.args(&server.args).env_clear().envs(&env);
+    command.args(&server.args).env_clear().envs(env);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(dir) = &server.current_dir {
         command.current_dir(dir);
