@@ -1,10 +1,12 @@
-//! Picking members out of an object, the same code for all of them.
+//! Picking members out of an object and changing some of them, the same code for all of them.
 
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::RawJson;
 
 /// Reads the object in `text` to its end and leaves the text of each of the named members in its place.
 pub(crate) fn read<'a>(
@@ -14,6 +16,66 @@ pub(crate) fn read<'a>(
 ) -> serde_json::Result<()> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.deserialize_map(Members { names, found })?;
+    deserializer.end()
+}
+
+/// Whether the object in `text`, which is read to its end, has a member of this name.
+pub(crate) fn has(text: &str, name: &str) -> serde_json::Result<bool> {
+    let mut found = false;
+    each(text, &mut |key, _| found |= key == name)?;
+    Ok(found)
+}
+
+/// The object in `text` with these members in place of its own of these names, or without those.
+pub(crate) fn with(text: &str, changes: &[(&str, Option<&RawJson>)]) -> serde_json::Result<String> {
+    let mut out = Object(String::with_capacity(text.len()));
+    each(text, &mut |key, value| {
+        if changes.iter().all(|(name, _)| *name != key) {
+            out.push(key, value);
+        }
+    })?;
+    for (name, value) in changes {
+        if let Some(value) = value {
+            out.push(name, value.as_str());
+        }
+    }
+    out.0.push_str(if out.0.is_empty() { "{}" } else { "}" });
+    Ok(out.0)
+}
+
+/// The text of an object that is not yet closed; empty before the first member.
+struct Object(String);
+
+impl Object {
+    fn push(&mut self, name: &str, value: &str) {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        self.0.push_str(&serde_json::Value::from(name).to_string());
+        self.0.push(':');
+        self.0.push_str(value);
+    }
+}
+
+/// Shows every member of the object in `text`, which is read to its end.
+fn each(text: &str, show: &mut dyn FnMut(&str, &str)) -> serde_json::Result<()> {
+    struct Each<'s>(&'s mut dyn FnMut(&str, &str));
+
+    impl<'a> Visitor<'a> for Each<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+                (self.0)(&key, value.get());
+            }
+            Ok(())
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.deserialize_map(Each(show))?;
     deserializer.end()
 }
 
@@ -66,7 +128,7 @@ impl Visitor<'_> for Name<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::RawRef;
+    use crate::{RawJson, RawRef};
 
     type Found<'a> = Option<[Option<&'a str>; 2]>;
 
@@ -94,6 +156,40 @@ mod tests {
             (r#""a""#, None),
         ] {
             assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_object_is_changed_in_the_named_members_alone() {
+        let one = RawJson::from_text("[ 1 ]".to_owned()).unwrap();
+        for (text, expected) in [
+            ("{}", Some(r#"{"a":[ 1 ]}"#)),
+            (r#"{"a":2,"b":3}"#, Some(r#"{"a":[ 1 ]}"#)),
+            (r#" { "c" : "\u0061" , "b" : null } "#, Some(r#"{"c":"\u0061","a":[ 1 ]}"#)),
+            (r#"{"\u0062":1,"\"":1.0,"d":{"b":1}}"#, Some(r#"{"\"":1.0,"d":{"b":1},"a":[ 1 ]}"#)),
+            (r#"{"a":1,"a":2}"#, Some(r#"{"a":[ 1 ]}"#)),
+            (r#"{"c":NaN}"#, None),
+            ("{} 1", None),
+            ("[]", None),
+            ("null", None),
+        ] {
+            let changed = RawRef::bracketed(text).with_members(&[("a", Some(&one)), ("b", None)]).ok();
+            assert_eq!(changed.as_ref().map(RawJson::as_str), expected, "{text}");
+        }
+        assert_eq!(RawRef::bracketed(r#"{"b":1}"#).with_members(&[("b", None)]).unwrap().as_str(), "{}");
+    }
+
+    #[test]
+    fn a_member_is_there_whatever_its_value_is() {
+        for (text, expected) in [
+            (r#"{"a":null}"#, Some(true)),
+            (r#"{"b":1,"\u0061":{},"a":2}"#, Some(true)),
+            (r#"{"b":{"a":1}}"#, Some(false)),
+            ("{}", Some(false)),
+            (r#"{"a":1,}"#, None),
+            ("[]", None),
+        ] {
+            assert_eq!(RawRef::bracketed(text).has_member("a").ok(), expected, "{text}");
         }
     }
 }

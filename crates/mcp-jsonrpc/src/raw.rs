@@ -66,6 +66,32 @@ impl<'a> RawRef<'a> {
         Ok(found.map(|text| text.filter(|text| *text != "null").map(Self)))
     }
 
+    /// Whether the object has a member of this name, `null` or not.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON or no object.
+    pub fn has_member(self, name: &str) -> Result<bool, ParseError> {
+        members::has(self.0, name).map_err(|error| ParseError::new(&error))
+    }
+
+    /// The object with each of these members set to its value, or without it where there is none. Its other members stay as
+    /// they are, in their order.
+    ///
+    /// ```
+    /// use mcp_jsonrpc::RawJson;
+    ///
+    /// let [object, seven] = [r#"{"a":1,"b":2,"c":3}"#, "7"].map(|text| RawJson::from_text(text.to_owned()));
+    /// let changed = object?.as_raw_ref().with_members(&[("a", Some(&seven?)), ("b", None)])?;
+    /// assert_eq!(changed.as_str(), r#"{"c":3,"a":7}"#);
+    /// # Ok::<(), mcp_jsonrpc::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON or no object.
+    pub fn with_members(self, changes: &[(&str, Option<&RawJson>)]) -> Result<RawJson, ParseError> {
+        RawJson::from_text(members::with(self.0, changes).map_err(|error| ParseError::new(&error))?)
+    }
+
     /// Checks that the text is valid JSON throughout. No allocation, no recursion.
     ///
     /// # Errors

@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 
 use crate::request::{bare_params, other_requests};
 use crate::{
-    CacheScope, Implementation, List, ProtocolVersion, ResultType, ServerCapabilities, lenient, meta, methods,
+    CacheScope, Implementation, List, MetaObject, ProtocolVersion, ResultType, ServerCapabilities, lenient,
+    meta, methods,
 };
 
 bare_params! {
@@ -44,7 +45,8 @@ impl DiscoverResult {
     /// Who the server says it is; `None` when it does not say, or not legibly.
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
-        meta::read(self.meta.as_deref(), meta::SERVER_INFO)
+        let meta = MetaObject::from_raw(self.meta.as_deref()?).ok()?;
+        lenient::read_hint(meta.get(meta::SERVER_INFO)?)
     }
 
     /// The newest listed version for which `admit` says yes, such as [`ProtocolVersion::is_modern`].

@@ -3,11 +3,14 @@
 //! `serde_json::from_str` and `to_raw_value` do the same and are generic: what they come to for a type is compiled again
 //! in each crate that names it. These functions are compiled here.
 
+mod pieces;
+
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::de::StrRead;
 use serde_json::value::RawValue;
 
+use self::pieces::Piece;
 use crate::{
     CallToolResult, CancelTaskResult, CancelledNotificationParams, ClientCapabilities, CompleteResult,
     CreateMessageRequestParams, CreateMessageResult, CreateTaskResult, DiscoverResult, EmptyResult,
@@ -37,9 +40,13 @@ pub trait ToJson {
     fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
 }
 
-/// Reads JSON text. In contrast to `serde_json::from_str` a struct is read from an object alone, and not from an array of its
-/// members either: no such array is in the protocol, and reading it is as much code again.
+/// Reads JSON text member by member; see [`pieces`].
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
+    T::deserialize(Piece::new(text))
+}
+
+/// Reads JSON text in one pass: what comes often, or is large. As with [`read`], a struct is read from an object alone.
+pub(crate) fn read_directly<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<T> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = T::deserialize(Objects(&mut deserializer))?;
     deserializer.end()?;
@@ -98,10 +105,10 @@ impl<'de> Deserializer<'de> for Objects<'_, 'de> {
 }
 
 macro_rules! from_json {
-    ($( $name:ty, )+) => { $(
+    ($read:ident: $( $name:ty, )+) => { $(
         impl FromJson for $name {
             fn from_json(text: &str) -> serde_json::Result<Self> {
-                read(text)
+                $read(text)
             }
         }
     )+ };
@@ -119,8 +126,14 @@ macro_rules! to_json {
 
 pub(crate) use to_json;
 
-from_json! {
+from_json! { read_directly:
     CallToolResult,
+    ListToolsResult,
+    ProgressNotificationParams,
+    ReadResourceResult,
+}
+
+from_json! { read:
     CancelTaskResult,
     CancelledNotificationParams,
     CompleteResult,
@@ -138,10 +151,7 @@ from_json! {
     ListResourceTemplatesResult,
     ListResourcesResult,
     ListTasksResult,
-    ListToolsResult,
     LoggingMessageNotificationParams,
-    ProgressNotificationParams,
-    ReadResourceResult,
     ServerCapabilities,
     SubscriptionsAcknowledgedNotificationParams,
     UnsupportedProtocolVersionData,

@@ -124,40 +124,58 @@ impl<T: Serialize> Serialize for List<T> {
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ListVisitor<T>(std::marker::PhantomData<T>);
+        read_by(|text| crate::json::read(text), deserializer)
+    }
+}
 
-        impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
-            type Value = List<T>;
+/// Reads a list of what comes often, for `deserialize_with`.
+pub(crate) fn directly<'de, D, T>(deserializer: D) -> Result<List<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    read_by(|text| crate::json::read_directly(text), deserializer)
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
+fn read_by<'de, D, T>(read: fn(&str) -> serde_json::Result<T>, deserializer: D) -> Result<List<T>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let mut list = List::default();
+    // `deserialize_any` also sees `null`, which `deserialize_seq` would refuse.
+    deserializer.deserialize_any(RawItems(&mut |index, raw| match read(raw.get()) {
+        Ok(item) => list.items.push(item),
+        Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
+    }))?;
+    Ok(list)
+}
+
+/// Hands out the items of a list, each with its position: the same code for lists of every type.
+struct RawItems<'a>(&'a mut dyn FnMut(usize, Box<RawValue>));
+
+impl<'de> Visitor<'de> for RawItems<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while let Some(raw) = sequence.next_element()? {
+            if index == MAX_LIST_ITEMS {
+                return Err(serde::de::Error::custom(format_args!(
+                    "more than {MAX_LIST_ITEMS} items in one list"
+                )));
             }
-
-            fn visit_unit<E: serde::de::Error>(self) -> Result<List<T>, E> {
-                Ok(List::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<List<T>, A::Error> {
-                let mut list = List::default();
-                let mut index = 0;
-                while let Some(raw) = sequence.next_element::<Box<RawValue>>()? {
-                    if index == MAX_LIST_ITEMS {
-                        return Err(serde::de::Error::custom(format_args!(
-                            "more than {MAX_LIST_ITEMS} items in one list"
-                        )));
-                    }
-                    match crate::json::read(raw.get()) {
-                        Ok(item) => list.items.push(item),
-                        Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
-                    }
-                    index += 1;
-                }
-                Ok(list)
-            }
+            (self.0)(index, raw);
+            index += 1;
         }
-
-        // `deserialize_any` also sees `null`, which `deserialize_seq` would refuse.
-        deserializer.deserialize_any(ListVisitor(std::marker::PhantomData))
+        Ok(())
     }
 }
 

@@ -190,6 +190,7 @@ paginated_results! {
     /// Answer to `tools/list`: one page.
     ListToolsResult {
         /// The tools of this page; malformed ones are in its [`List::rejected`].
+        #[serde(deserialize_with = "crate::list::directly")]
         tools: Tool
     }
 }

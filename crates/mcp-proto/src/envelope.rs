@@ -1,12 +1,9 @@
 //! Writing our messages: the application's params with the protocol's `_meta` in front.
 
-use std::collections::HashMap;
-
 use mcp_jsonrpc::{RawJson, RawRef, RequestId, encode};
 use mcp_model::{MetaObject, meta};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::error::Misuse;
@@ -39,7 +36,7 @@ pub(crate) fn request(
 ) -> Result<(), Misuse> {
     buffer.clear();
     let text = object_text(params.rest)?;
-    if text.is_some_and(has_meta) {
+    if params.rest.is_some_and(|rest| has_meta(rest.as_raw_ref())) {
         return Err(Misuse::MetaInParams);
     }
     for key in params.meta.into_iter().flat_map(Map::keys) {
@@ -90,11 +87,9 @@ fn object_text(params: Option<&RawJson>) -> Result<Option<&str>, Misuse> {
 }
 
 /// Whether this text of an object has `_meta` among its own members.
-fn has_meta(object: &str) -> bool {
+fn has_meta(object: RawRef<'_>) -> bool {
     // Hardly any has, and most of those only deeper down.
-    object.contains("\"_meta\"")
-        && serde_json::from_str::<HashMap<String, &RawValue>>(object)
-            .is_ok_and(|members| members.contains_key("_meta"))
+    object.as_str().contains("\"_meta\"") && object.has_member("_meta").unwrap_or(false)
 }
 
 fn is_empty_object(object: &str) -> bool {

@@ -20,9 +20,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitRequest;
-use mcp_jsonrpc::{ErrorObject, RawJson, RawRef, RequestId};
+use mcp_jsonrpc::{ErrorObject, ParseError, RawJson, RawRef, RequestId};
 use mcp_model::{FromJson, InputRequest as Embedded, InputRequiredResult, ToJson, methods};
-use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallState, earliest};
 use crate::connection::Connection;
@@ -337,23 +336,12 @@ impl InputRequest {
 
 /// The original params with the answers and the state of one round.
 pub(crate) fn with_input(params: Option<&RawJson>, pause: &Pause) -> Result<RawJson, CallError> {
-    let unreadable = |_| CallError::InvalidResult { reason: "the answers cannot be written".to_owned() };
-    let mut members: BTreeMap<String, Box<RawValue>> = match params {
-        Some(params) => params.parse().map_err(unreadable)?,
-        None => BTreeMap::new(),
-    };
-    let unwritable = |_: serde_json::Error| CallError::InvalidResult {
-        reason: "the answers cannot be written".to_owned(),
-    };
-    members.remove("inputResponses");
-    members.remove("requestState");
-    if !pause.responses.is_empty() {
-        let responses = serde_json::value::to_raw_value(&pause.responses).map_err(unwritable)?;
-        members.insert("inputResponses".to_owned(), responses);
-    }
-    if let Some(state) = &pause.state {
-        let state = serde_json::value::to_raw_value(state).map_err(unwritable)?;
-        members.insert("requestState".to_owned(), state);
-    }
-    RawJson::from_serialize(&members).map_err(unreadable)
+    let unwritable = |_| CallError::InvalidResult { reason: "the answers cannot be written".to_owned() };
+    let nothing = RawJson::from_text("{}".to_owned()).map_err(unwritable)?;
+    let some = |is_there: bool, value: Result<RawJson, ParseError>| is_there.then_some(value).transpose();
+    let responses =
+        some(!pause.responses.is_empty(), RawJson::from_serialize(&pause.responses)).map_err(unwritable)?;
+    let state = some(pause.state.is_some(), RawJson::from_serialize(&pause.state)).map_err(unwritable)?;
+    let changes = [("inputResponses", responses.as_ref()), ("requestState", state.as_ref())];
+    params.unwrap_or(&nothing).as_raw_ref().with_members(&changes).map_err(unwritable)
 }

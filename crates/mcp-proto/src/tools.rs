@@ -2,7 +2,7 @@
 //!
 //! Spec: "Custom Headers from Tool Parameters" of Streamable HTTP (2026-07-28).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef};
@@ -152,9 +152,8 @@ fn not_listed() -> CallError {
 
 /// The page with these tools alone.
 fn without_dropped(result: RawRef<'_>, kept: &[&RawValue]) -> Option<RawJson> {
-    let mut members: BTreeMap<String, Box<RawValue>> = result.parse().ok()?;
-    members.insert("tools".to_owned(), serde_json::value::to_raw_value(kept).ok()?);
-    RawJson::from_serialize(&members).ok()
+    let kept = RawJson::from_serialize(kept).ok()?;
+    result.with_members(&[("tools", Some(&kept))]).ok()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Section "Sampling with tools": a user message with outcomes holds nothing else, and every tool call is answered by
 //! exactly the next message, a user message, with an outcome that names it.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
 
 use super::SamplingMessage;
@@ -43,10 +43,10 @@ impl fmt::Display for ToolMessageFault {
 impl std::error::Error for ToolMessageFault {}
 
 pub(super) fn check(messages: &[SamplingMessage]) -> Result<(), ToolMessageFault> {
-    let mut open = BTreeSet::new();
+    let mut open = HashSet::new();
     for (message, SamplingMessage { role, content, .. }) in messages.iter().enumerate() {
         let blocks = content.blocks();
-        let answered: BTreeSet<&str> = blocks.iter().filter_map(outcome).collect();
+        let answered: HashSet<&str> = blocks.iter().filter_map(outcome).collect();
         if !answered.is_empty() {
             if *role != Role::User || !blocks.iter().all(|block| outcome(block).is_some()) {
                 return Err(ToolMessageFault::Mixed { message });

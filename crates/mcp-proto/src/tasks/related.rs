@@ -1,6 +1,5 @@
 //! Naming the task that a message belongs to (2025-11-25, "Associating Task-Related Messages").
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use mcp_jsonrpc::{RawJson, RawRef};
@@ -26,14 +25,12 @@ impl RelatedTask {
     }
 
     fn try_named_in(&self, result: &RawJson) -> Option<RawJson> {
-        let mut members: BTreeMap<String, Box<RawValue>> = result.parse().ok()?;
-        let mut meta: BTreeMap<String, Box<RawValue>> = match members.get("_meta") {
-            Some(meta) => serde_json::from_str(meta.get()).ok()?,
-            None => BTreeMap::new(),
-        };
-        meta.insert(meta::RELATED_TASK.to_owned(), self.0.clone());
-        members.insert("_meta".to_owned(), serde_json::value::to_raw_value(&meta).ok()?);
-        RawJson::from_serialize(&members).ok()
+        let result = result.as_raw_ref();
+        let [meta] = result.members(["_meta"]).ok()?;
+        let meta = meta.map_or_else(|| RawJson::from_text("{}".to_owned()), |meta| Ok(meta.to_owned()));
+        let related = self.0.clone().into();
+        let meta = meta.ok()?.as_raw_ref().with_members(&[(meta::RELATED_TASK, Some(&related))]).ok()?;
+        result.with_members(&[("_meta", Some(&meta))]).ok()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which tools are called as tasks (2025-11-25).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, ToJson, methods};
@@ -93,13 +93,14 @@ impl Connection {
         if !as_task {
             return Ok(None);
         }
-        let mut members: BTreeMap<String, Box<RawValue>> =
-            params.parse().map_err(|_| Misuse::ParamsNotAnObject)?;
+        if params.as_raw_ref().has_member("task").map_err(|_| Misuse::ParamsNotAnObject)? {
+            return Ok(Some(params.clone()));
+        }
         let mut task = TaskMetadata::new();
         task.ttl = options.task.keep_for.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        let task = task.to_json().map_err(|_| Misuse::Unserializable)?;
-        members.entry("task".to_owned()).or_insert(task);
-        RawJson::from_serialize(&members).map(Some).map_err(|_| Misuse::Unserializable)
+        let task = task.to_json().map_err(|_| Misuse::Unserializable)?.into();
+        let params = params.as_raw_ref().with_members(&[("task", Some(&task))]);
+        params.map(Some).map_err(|_| Misuse::Unserializable)
     }
 
     /// Marks a call whose answer has to do with tasks before anybody else looks at it (2025-11-25).
