@@ -30,7 +30,7 @@ impl ClientBuilder {
 
     /// Declares an extension that this library implements.
     pub(crate) fn extension_settings(mut self, id: &str, settings: Settings) -> Self {
-        self.config.extensions.insert(id.to_owned(), settings);
+        settings.declare_in(&mut self.config.extensions, id);
         self
     }
 }

@@ -189,7 +189,7 @@ mod input {
         Some(match kind {
             FieldKind::String(_) if text.is_empty() => return None,
             FieldKind::String(_) => unread(),
-            FieldKind::Number(_) => match serde_json::from_str::<Number>(trimmed) {
+            FieldKind::Number(_) => match trimmed.parse::<Number>() {
                 Ok(number) => Value::Number(number),
                 Err(_) => unread(),
             },

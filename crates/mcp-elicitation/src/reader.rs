@@ -98,7 +98,7 @@ impl<'r> Reader<'r> {
         if !self.is_kind(raw, Kind::Number, &path) {
             return None;
         }
-        let number = serde_json::from_str(raw.get()).ok();
+        let number = raw.get().parse().ok();
         if number.is_none() {
             self.violate(&path, Rule::Value, "a number outside of the range of 64-bit floats");
         }

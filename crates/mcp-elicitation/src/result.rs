@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::{AnswerError, Rule, Violation};
 
@@ -112,6 +112,22 @@ impl ElicitResult {
             (ElicitAction::Decline | ElicitAction::Cancel, _) => Ok(Self { action, content: None }),
             (ElicitAction::Accept, Some(_)) => Err(refuse(Rule::Type, "the content must be an object")),
         }
+    }
+
+    /// Reads one from its JSON text, as `serde_json::from_str` does, by code that is compiled here.
+    ///
+    /// # Errors
+    /// When the text is not JSON, or for the reasons of [`from_value`](Self::from_value).
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        Self::from_value(text.parse()?).map_err(serde::de::Error::custom)
+    }
+
+    /// Writes its JSON text, as `serde_json::value::to_raw_value` does, by code that is compiled here.
+    ///
+    /// # Errors
+    /// None; the signature is that of `serde_json`.
+    pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        serde_json::value::to_raw_value(self)
     }
 }
 

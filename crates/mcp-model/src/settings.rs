@@ -24,6 +24,11 @@ impl Settings {
         raw.get().starts_with('{').then_some(Self(Some(raw)))
     }
 
+    /// Declares an extension with these settings, in the capabilities or the configuration that `extensions` is of.
+    pub fn declare_in(self, extensions: &mut BTreeMap<String, Self>, id: &str) {
+        extensions.insert(id.to_owned(), self);
+    }
+
     /// The object's JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {

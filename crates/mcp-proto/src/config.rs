@@ -95,6 +95,11 @@ impl Config {
 
     /// The capabilities that follow from the features switched on, as the newest legacy revision writes them.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
+        self.capabilities_with(true)
+    }
+
+    /// The same with or without the extension for tasks.
+    pub(crate) fn capabilities_with(&self, tasks: bool) -> ClientCapabilities {
         let mut capabilities = ClientCapabilities::new();
         capabilities.elicitation = match (self.elicitation.form, self.elicitation.url) {
             (true, true) => Some(ElicitationCapability::form_and_url()),
@@ -102,10 +107,12 @@ impl Config {
             (false, true) => Some(ElicitationCapability::url_only()),
             (false, false) => None,
         };
-        capabilities.extensions = self.extensions.clone();
+        for (id, settings) in self.extensions.iter().filter(|(id, _)| tasks || *id != meta::TASKS_EXTENSION) {
+            settings.clone().declare_in(&mut capabilities.extensions, id);
+        }
         capabilities.roots = self.roots.is_some().then(|| RootsCapability::new(true));
-        if self.tasks.is_some() {
-            capabilities.extensions.insert(meta::TASKS_EXTENSION.to_owned(), Settings::empty());
+        if tasks && self.tasks.is_some() {
+            Settings::empty().declare_in(&mut capabilities.extensions, meta::TASKS_EXTENSION);
         }
         let sampling = SamplingCapability::new();
         let sampling = if self.sampling_tools { sampling.with_tools() } else { sampling };

@@ -13,7 +13,6 @@
 //! A subscription has no time limit of its own, only the wait for the grant has. Nothing is replayed to one that was
 //! opened again.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef, RequestId};
@@ -41,7 +40,7 @@ pub(crate) struct Listening {
     wanted: SubscriptionFilter,
     granted: Option<SubscriptionFilter>,
     /// Resources that a legacy server has not agreed to yet.
-    pending: BTreeSet<String>,
+    pending: Vec<String>,
 }
 
 impl Listening {
@@ -83,8 +82,7 @@ impl Connection {
         }
         self.clock = Some(now);
         let call = self.next_call_id();
-        let mut listening = Listening { wanted: wanted.clone(), granted: None, pending: BTreeSet::new() };
-        listening.pending.extend(uris.iter().cloned());
+        let mut listening = Listening { wanted: wanted.clone(), granted: None, pending: Vec::new() };
         if version.is_modern() {
             let params = SubscriptionsListenRequestParams::new(wanted.clone()).to_json();
             let params = params.map(RawJson::from).map_err(|_| Misuse::Unserializable)?;
@@ -94,6 +92,12 @@ impl Connection {
                 state.listening = Some(Box::new(listening));
             }
         } else {
+            // There are fewer than calls may be open.
+            for uri in uris {
+                if !listening.pending.contains(&uri) {
+                    listening.pending.push(uri);
+                }
+            }
             self.listen_to_legacy(now, call, listening, options);
         }
         Ok(call)
@@ -137,7 +141,7 @@ impl Connection {
                     && let Some(listening) =
                         self.calls.get_mut(&listen).and_then(|state| state.listening.as_mut())
                 {
-                    listening.pending.remove(uri);
+                    listening.pending.retain(|pending| pending != uri);
                 }
                 self.desired.apply(setup);
                 self.grant_if_complete(listen);
@@ -242,16 +246,16 @@ impl Connection {
         let Some(listening) = state.listening.as_ref().filter(|_| legacy(server.protocol_version)) else {
             return;
         };
-        let mut others = BTreeSet::new();
-        for other in self.calls.values().filter_map(|other| other.listening.as_ref()) {
-            others.extend(other.wanted.resource_subscriptions.iter().flatten().cloned());
-        }
+        let is_wanted = |uri: &String| {
+            let others = self.calls.values().filter_map(|other| other.listening.as_ref());
+            others.flat_map(|other| &other.wanted.resource_subscriptions).any(|others| others.contains(uri))
+        };
         let gone: Vec<String> = listening
             .wanted
             .resource_subscriptions
             .iter()
             .flatten()
-            .filter(|uri| !others.contains(*uri))
+            .filter(|uri| !is_wanted(uri))
             .cloned()
             .collect();
         for uri in gone {

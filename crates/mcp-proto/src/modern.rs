@@ -49,12 +49,17 @@ impl Connection {
         version: ProtocolVersion,
         options: &CallOptions,
     ) -> Result<Option<MetaObject>, Misuse> {
-        let mut capabilities =
-            if options.task.declined { self.config.capabilities() } else { return Ok(None) };
-        let declared = capabilities.extensions.remove(meta::TASKS_EXTENSION).is_some();
-        let Some((_, members)) = self.meta.as_ref().filter(|_| declared) else { return Ok(None) };
+        let declared =
+            self.config.tasks.is_some() || self.config.extensions.contains_key(meta::TASKS_EXTENSION);
+        let meta = self.meta.as_ref().filter(|_| options.task.declined && declared);
+        let Some((_, members)) = meta else { return Ok(None) };
         let mut members = members.clone();
-        let capabilities = capabilities.for_version(version).to_json().map_err(|_| Misuse::Unserializable)?;
+        let capabilities = self
+            .config
+            .capabilities_with(false)
+            .for_version(version)
+            .to_json()
+            .map_err(|_| Misuse::Unserializable)?;
         members.insert_raw(meta::CLIENT_CAPABILITIES, capabilities);
         Ok(Some(members))
     }

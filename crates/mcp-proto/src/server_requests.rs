@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_elicitation::{ElicitRequest, ElicitResult, Modes, RequestRules, Revision};
-use mcp_jsonrpc::{ErrorCode, ErrorObject, ParseError, RawJson, RawRef, RequestId, encode};
+use mcp_jsonrpc::{ErrorCode, ErrorObject, RawJson, RawRef, RequestId, encode};
 use mcp_model::{EmptyResult, ProtocolVersion, ToJson, methods};
 use serde_json::value::RawValue;
 
@@ -367,23 +367,25 @@ impl Connection {
             (Answer::Error(error), _) => Err(error),
             (Answer::Elicit(result), Asked::Elicit(asked)) => Ok(self.checked(asked, result)),
             // However it is written, no answer to an elicitation leaves unchecked.
-            (Answer::Result(result), Asked::Elicit(asked)) => match result.parse::<ElicitResult>() {
-                Ok(result) => Ok(self.checked(asked, result)),
-                Err(_) => {
-                    let message = "the result is no answer to an elicitation";
-                    self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, message);
-                    Ok(RawJson::from_serialize(&ElicitResult::cancel()))
+            (Answer::Result(result), Asked::Elicit(asked)) => {
+                match result.as_raw_ref().parse_with(ElicitResult::from_json) {
+                    Ok(result) => Ok(self.checked(asked, result)),
+                    Err(_) => {
+                        let message = "the result is no answer to an elicitation";
+                        self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, message);
+                        Ok(written(&ElicitResult::cancel()))
+                    }
                 }
-            },
+            }
             (Answer::Result(result), Asked::CreateMessage(asked)) => {
-                self.checked_sample(*asked, result).map(Ok)
+                self.checked_sample(*asked, result).map(Some)
             }
             // Invariant: `answer` refuses this pair, and nothing else makes one.
-            (Answer::Elicit(result), Asked::CreateMessage(_)) => Ok(RawJson::from_serialize(&result)),
+            (Answer::Elicit(result), Asked::CreateMessage(_)) => Ok(written(&result)),
         };
         let answer = answer.and_then(|written| {
             // What was received and is passed on is only known to be bracketed.
-            written.and_then(|raw| raw.as_raw_ref().validate().map(|()| raw)).map_err(|_| {
+            written.filter(|raw| raw.as_raw_ref().validate().is_ok()).ok_or_else(|| {
                 self.diagnose(
                     DiagnosticKind::ServerRequestAnswerInvalid,
                     "the answer to a request of the server is no JSON",
@@ -404,12 +406,12 @@ impl Connection {
     }
 
     /// An answer to an elicitation, as it may leave.
-    fn checked(&mut self, asked: &ElicitRequest, result: ElicitResult) -> Result<RawJson, ParseError> {
+    fn checked(&mut self, asked: &ElicitRequest, result: ElicitResult) -> Option<RawJson> {
         let checked = asked.check(result).unwrap_or_else(|error| {
             self.diagnose(DiagnosticKind::ElicitationAnswerInvalid, error.to_string());
             ElicitResult::cancel()
         });
-        RawJson::from_serialize(&checked)
+        written(&checked)
     }
 
     fn respond_written(
@@ -467,4 +469,8 @@ const fn revision_of(version: ProtocolVersion) -> Revision {
         version if version.is_modern() => Revision::V2026_07_28,
         _ => Revision::V2025_11_25,
     }
+}
+
+fn written(result: &ElicitResult) -> Option<RawJson> {
+    result.to_json().ok().map(RawJson::from)
 }

@@ -168,9 +168,11 @@ impl Connection {
             return Err(unfit(key, "nothing of this name was asked"));
         }
         let mut responses = suspended.responses.clone();
-        let mut answers = answers;
+        // Both are in the order of their keys, and no answer is beside a request.
+        let mut answers = answers.into_iter().peekable();
         for (key, request) in &suspended.requests {
-            let answer = answers.remove(key).ok_or_else(|| unfit(key, "there is none"))?;
+            let answer = answers.next_if(|(answered, _)| answered == key);
+            let (_, answer) = answer.ok_or_else(|| unfit(key, "there is none"))?;
             let checked = self.checked_answer(request, answer).map_err(|reason| unfit(key, reason))?;
             responses.insert(key.clone(), checked);
         }
@@ -201,7 +203,8 @@ impl Connection {
         let result = match answer {
             Answer::Elicit(result) => result,
             Answer::Result(result) => {
-                result.parse::<ElicitResult>().map_err(|_| "it is no answer to an elicitation".to_owned())?
+                let read = result.as_raw_ref().parse_with(ElicitResult::from_json);
+                read.map_err(|_| "it is no answer to an elicitation".to_owned())?
             }
             Answer::Error(_) => return Err("an error is no answer here".to_owned()),
         };
@@ -210,7 +213,7 @@ impl Connection {
         let asked = asked.map_err(|refused| refused.message)?;
         // It repeats no value of the answer.
         let checked = asked.check(result).map_err(|error| error.to_string())?;
-        RawJson::from_serialize(&checked).map_err(|_| "it does not serialise".to_owned())
+        checked.to_json().map(RawJson::from).map_err(|_| "it does not serialise".to_owned())
     }
 }
 

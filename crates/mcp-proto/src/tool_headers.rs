@@ -59,7 +59,7 @@ impl ToolHeaders {
     ///
     /// Those of [`from_schema`](Self::from_schema).
     pub fn from_schema_within(input_schema: &str, limits: &Limits) -> Result<Self, ToolHeadersError> {
-        let schema: Value = serde_json::from_str(input_schema).map_err(|_| ToolHeadersError::NotJson)?;
+        let schema: Value = input_schema.parse().map_err(|_| ToolHeadersError::NotJson)?;
         let mut headers = Self::default();
         headers.scan(&schema, Some(&mut Vec::new()), limits)?;
         Ok(headers)
@@ -83,7 +83,7 @@ impl ToolHeaders {
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        let arguments: Value = serde_json::from_str(arguments).map_err(|_| ToolHeadersError::NotJson)?;
+        let arguments: Value = arguments.parse().map_err(|_| ToolHeadersError::NotJson)?;
         let mut params = Vec::new();
         for ToolHeader { suffix, path } in &self.headers {
             let value = path.iter().try_fold(&arguments, |value, name| value.as_object()?.get(name));

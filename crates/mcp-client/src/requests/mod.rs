@@ -313,7 +313,10 @@ fn written(text: serde_json::Result<Box<RawValue>>) -> Result<Option<RawJson>, E
 }
 
 fn read_meta(meta: &RawValue) -> Result<Map<String, Value>, Error> {
-    serde_json::from_str(meta.get()).map_err(|_| no_meta())
+    match meta.get().parse() {
+        Ok(Value::Object(meta)) => Ok(meta),
+        _ => Err(no_meta()),
+    }
 }
 
 fn unserializable() -> Error {
@@ -378,7 +381,7 @@ fn decode_by<T>(method: &str, raw: &RawJson, read: Read<T>) -> Result<T, Error> 
 /// A derived reader would also take an array, member by member.
 fn object(raw: &RawJson) -> Result<RawRef<'_>, ParseError> {
     let text = raw.as_raw_ref();
-    if raw.as_str().starts_with('{') { Ok(text) } else { raw.parse::<Map<String, Value>>().map(|_| text) }
+    if raw.as_str().starts_with('{') { Ok(text) } else { text.members([]).map(|[]| text) }
 }
 
 /// The decoder of envelopes has only bracketed a result; what is handed on must be JSON throughout.

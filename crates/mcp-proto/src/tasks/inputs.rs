@@ -20,7 +20,8 @@ use crate::tasks::TaskError;
 /// Every question of one task, by its key, which is never used for another one.
 #[derive(Default)]
 pub(super) struct Inputs {
-    by_key: BTreeMap<String, Input>,
+    /// At most [`TaskConfig::max_inputs`](crate::TaskConfig::max_inputs), so that looking through them is no matter.
+    by_key: Vec<(String, Input)>,
 }
 
 enum Input {
@@ -51,7 +52,7 @@ impl Inputs {
 
     /// Keys that need no answer any more.
     pub(super) fn answered(&self) -> BTreeSet<String> {
-        let settled = |(key, input): (&String, &Input)| {
+        let settled = |(key, input): &(String, Input)| {
             matches!(input, Input::Settled | Input::Sent(..) | Input::Unconfirmed(..)).then(|| key.clone())
         };
         let mut answered = BTreeSet::new();
@@ -63,7 +64,7 @@ impl Inputs {
     pub(super) fn is_complete(&self) -> bool {
         let given = |input: &Input| matches!(input, Input::Given(..));
         let open = |input: &Input| matches!(input, Input::Open(_));
-        self.by_key.values().any(given) && !self.by_key.values().any(open)
+        self.inputs().any(given) && !self.inputs().any(open)
     }
 
     /// The answers to send now.
@@ -81,7 +82,7 @@ impl Inputs {
     /// The server has, or has not, confirmed what was sent.
     /// `max_sendings`: how often an answer is sent whose arrival nobody confirmed.
     pub(super) fn sent(&mut self, confirmed: bool, max_sendings: u8) {
-        for input in self.by_key.values_mut() {
+        for (_, input) in &mut self.by_key {
             if let Input::Sent(answer, sendings) = input {
                 *input = match (confirmed, sendings) {
                     (false, sendings) if *sendings < max_sendings => {
@@ -116,7 +117,15 @@ impl Inputs {
 
     pub(super) fn open(&self) -> Vec<ServerRequestId> {
         let open = |input: &Input| if let Input::Open(request) = input { Some(*request) } else { None };
-        self.by_key.values().filter_map(open).collect()
+        self.inputs().filter_map(open).collect()
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &Input> {
+        self.by_key.iter().map(|(_, input)| input)
+    }
+
+    fn of_key(&mut self, key: &str) -> Option<&mut Input> {
+        self.by_key.iter_mut().find_map(|(known, input)| (known == key).then_some(input))
     }
 }
 
@@ -182,7 +191,7 @@ impl Connection {
         // All are looked at before any is shown: a call that fails for one of them has asked nobody.
         let mut entries = Vec::new();
         for (key, raw) in wanted.into_iter().flatten() {
-            if task.inputs.by_key.contains_key(key) {
+            if task.inputs.of_key(key).is_some() {
                 continue;
             }
             let max_bytes = self.config.limits.max_name_bytes;
@@ -214,7 +223,7 @@ impl Connection {
             Err(error) => return self.give_up(call, CallError::InputRefused(error)),
         };
         let Some(task) = self.calls.get_mut(&call).and_then(|state| state.task.as_mut()) else { return };
-        match task.inputs.by_key.get_mut(key) {
+        match task.inputs.of_key(key) {
             Some(input @ Input::Open(_)) => *input = Input::Given(answer, 0),
             _ => return,
         }
