@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
-use serde::Deserialize;
+use serde_json::Number;
 
 /// Answers `sampling/createMessage`: shows the request to a person, asks the model and brings back what it said.
 ///
@@ -57,13 +57,9 @@ pub struct SamplingContext {
 
 impl SamplingContext {
     pub(crate) fn new(server: String, request_id: RequestId, params: &RawJson) -> Self {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Asked {
-            max_tokens: Option<u64>,
-        }
-        let max_tokens = params.parse::<Asked>().ok().and_then(|asked| asked.max_tokens);
-        Self { server, request_id, max_tokens }
+        let max_tokens = params.as_raw_ref().members(["maxTokens"]).ok().and_then(|[count]| count);
+        let max_tokens = max_tokens.and_then(|count| count.as_str().parse::<Number>().ok());
+        Self { server, request_id, max_tokens: max_tokens.and_then(|count| count.as_u64()) }
     }
 }
 

@@ -35,6 +35,14 @@ impl ErrorObject {
         self.data = Some(data);
         self
     }
+
+    /// Reads one from its JSON text, as `serde_json::from_str` does, by code that is compiled here.
+    ///
+    /// # Errors
+    /// When the text is not JSON, or no error object.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
 }
 
 impl fmt::Debug for ErrorObject {

@@ -175,13 +175,18 @@ impl MetaObject {
     /// # Errors
     /// When the value cannot be written as JSON.
     pub fn insert(&mut self, key: impl Into<String>, value: &impl Serialize) -> serde_json::Result<()> {
-        self.members.insert(key.into(), serde_json::value::to_raw_value(value)?);
+        self.set(key.into(), serde_json::value::to_raw_value(value)?);
         Ok(())
     }
 
     /// Sets the key to raw JSON, replacing what was there.
     pub fn insert_raw(&mut self, key: impl Into<String>, value: Box<RawValue>) {
-        self.members.insert(key.into(), value);
+        self.set(key.into(), value);
+    }
+
+    // What follows is not generic, and so compiled here and not where it is used.
+    fn set(&mut self, key: String, value: Box<RawValue>) {
+        self.members.insert(key, value);
     }
 
     /// Removes the key.

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
 use mcp_model::{CacheScope, ProtocolVersion, meta, methods};
+use serde_json::Number;
 
 use crate::call::{CallOptions, ModernCall};
 use crate::connection::Connection;
@@ -452,7 +453,7 @@ fn whole_number(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse::<u64>() {
         return Some(number);
     }
-    let number = serde_json::from_str::<f64>(text).ok()?;
+    let number = text.parse::<Number>().ok()?.as_f64()?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -17,7 +17,6 @@
 //! with 404, so each refused call is sent again, once. Calls that are made meanwhile are held. What the application had
 //! set up in the old session (log level, subscriptions) is asked for again.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
@@ -57,8 +56,8 @@ pub(crate) struct Renewal {
 #[derive(Debug, Default)]
 pub(crate) struct Desired {
     logging: Option<RawJson>,
-    /// Params of `resources/subscribe` by URI.
-    subscriptions: BTreeMap<String, RawJson>,
+    /// Params of `resources/subscribe`, each with its URI.
+    subscriptions: Vec<(String, RawJson)>,
 }
 
 /// What a successful call changes in [`Desired`].
@@ -85,15 +84,22 @@ impl Desired {
     pub(crate) fn apply(&mut self, setup: Setup) {
         match setup {
             Setup::Logging(params) => self.logging = Some(params),
-            Setup::Subscribe(uri, params) => drop(self.subscriptions.insert(uri, params)),
-            Setup::Unsubscribe(uri) => drop(self.subscriptions.remove(&uri)),
+            Setup::Subscribe(uri, params) => {
+                self.forget(&uri);
+                self.subscriptions.push((uri, params));
+            }
+            Setup::Unsubscribe(uri) => self.forget(&uri),
         }
+    }
+
+    fn forget(&mut self, uri: &str) {
+        self.subscriptions.retain(|(subscribed, _)| subscribed != uri);
     }
 
     fn requests(&self) -> Vec<(&'static str, RawJson)> {
         let logging = self.logging.iter().map(|params| (methods::LOGGING_SET_LEVEL, params.clone()));
         let subscriptions =
-            self.subscriptions.values().map(|params| (methods::RESOURCES_SUBSCRIBE, params.clone()));
+            self.subscriptions.iter().map(|(_, params)| (methods::RESOURCES_SUBSCRIBE, params.clone()));
         logging.chain(subscriptions).collect()
     }
 }

@@ -8,6 +8,7 @@ use mcp_model::{
     CreateMessageRequestParams, CreateMessageResult, FromJson, ProtocolVersion, SamplingMessageContentBlock,
     ToJson,
 };
+use serde_json::Number;
 
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
@@ -45,10 +46,14 @@ impl SamplingAsked {
     pub(crate) fn of(params: &RawJson) -> Self {
         let read = Read::of(params.as_raw_ref());
         Self {
-            max_tokens: read.as_ref().and_then(|read| read.max_tokens).and_then(|count| count.parse().ok()),
+            max_tokens: read.as_ref().and_then(|read| read.max_tokens).and_then(whole_number),
             tools: read.is_some_and(|read| read.tools.is_some()),
         }
     }
+}
+
+fn whole_number(count: RawRef<'_>) -> Option<u64> {
+    count.as_str().parse::<Number>().ok()?.as_u64()
 }
 
 impl Connection {
@@ -60,7 +65,7 @@ impl Connection {
             return Err(invalid("params are no object"));
         }
         let read = Read::of(params).ok_or_else(|| invalid("params are not readable"))?;
-        if read.max_tokens.is_some_and(|count| count.parse::<u64>().is_err()) {
+        if read.max_tokens.is_some_and(|count| whole_number(count).is_none()) {
             return Err(invalid("maxTokens is no whole number"));
         }
         // An earlier revision does not know these members.

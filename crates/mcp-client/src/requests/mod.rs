@@ -313,10 +313,7 @@ fn written(text: serde_json::Result<Box<RawValue>>) -> Result<Option<RawJson>, E
 }
 
 fn read_meta(meta: &RawValue) -> Result<Map<String, Value>, Error> {
-    match meta.get().parse() {
-        Ok(Value::Object(meta)) => Ok(meta),
-        _ => Err(no_meta()),
-    }
+    meta.get().parse().map_err(|_| no_meta())
 }
 
 fn unserializable() -> Error {

@@ -265,7 +265,7 @@ fn read_number(
 ) -> NumberField {
     let default = default_of(reader, members).and_then(|raw| {
         let default: Option<serde_json::Number> =
-            if kind(raw) == Kind::Number { serde_json::from_str(raw.get()).ok() } else { None };
+            if kind(raw) == Kind::Number { raw.get().parse().ok() } else { None };
         let default = default.filter(|number| !integer || number::is_integer(number));
         if default.is_none() {
             let message = if integer { "must be an integer" } else { "must be a number" };

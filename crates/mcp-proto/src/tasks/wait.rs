@@ -421,6 +421,6 @@ fn final_result(result: Option<&RawValue>) -> Result<RawJson, CallError> {
 }
 
 fn final_error(error: Option<&RawValue>) -> CallError {
-    let read = error.and_then(|error| serde_json::from_str::<ErrorObject>(error.get()).ok());
+    let read = error.and_then(|error| ErrorObject::from_json(error.get()).ok());
     read.map_or_else(|| invalid("the task failed and has no error object"), CallError::Rpc)
 }
