@@ -9,6 +9,7 @@
 
 use std::cmp::Ordering;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Writes the canonical form of a value.
@@ -111,7 +112,10 @@ impl Open {
 
 /// Keys are compared as they are, not as they are written: without quotes and escapes.
 fn by_code_units(a: &str, b: &str) -> Ordering {
-    let read = |text: &str| serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
+    let read = |text: &str| match text.parse() {
+        Ok(Value::String(text)) => text,
+        _ => text.to_owned(),
+    };
     read(a).encode_utf16().cmp(read(b).encode_utf16())
 }
 
@@ -131,9 +135,9 @@ fn string_length(text: &str) -> usize {
 
 /// A string with the shortest escapes. Half a surrogate pair, which no text can hold, stays as it is written.
 fn string(token: &str) -> String {
-    match serde_json::from_str::<String>(token) {
-        Ok(text) => serde_json::to_string(&text).unwrap_or_else(|_| token.to_owned()),
-        Err(_) => token.to_owned(),
+    match token.parse() {
+        Ok(text @ Value::String(_)) => text.to_string(),
+        _ => token.to_owned(),
     }
 }
 

@@ -35,6 +35,31 @@ impl<'a> RawRef<'a> {
         serde_json::from_str(self.0).map_err(|error| ParseError::new(&error))
     }
 
+    /// Parses a string. What `parse` does for one, compiled here.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON, or no string that Unicode has.
+    pub fn string(self) -> Result<String, ParseError> {
+        self.parse()
+    }
+
+    /// The items of an array, each still unparsed.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON, or no array.
+    pub fn items(self) -> Result<Vec<Self>, ParseError> {
+        let items: Vec<&RawValue> = self.parse()?;
+        Ok(items.into_iter().map(Self::from).collect())
+    }
+
+    /// The same text as `serde_json` keeps one.
+    ///
+    /// # Errors
+    /// [`ParseError`] when the text is not valid JSON.
+    pub fn to_raw_value(self) -> Result<&'a RawValue, ParseError> {
+        self.parse()
+    }
+
     /// As [`parse`](Self::parse), by a function that reads the type: one that is compiled already, where reading a type is
     /// much code.
     ///

@@ -444,7 +444,8 @@ fn hints(result: RawRef<'_>) -> Option<(Duration, bool)> {
     }
     let [ttl_ms, cache_scope] = result.members(["ttlMs", "cacheScope"]).ok()?;
     let ttl = whole_number(ttl_ms?.as_str()).filter(|ttl| *ttl > 0)?;
-    let scope = cache_scope.and_then(|scope| scope.parse::<CacheScope>().ok());
+    let scope =
+        cache_scope.and_then(|scope| scope.string().ok()).map(|scope| CacheScope::from(scope.as_str()));
     Some((Duration::from_millis(ttl), CacheScope::is_shared(scope.as_ref())))
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Params<'a> {
 /// The member of this name, where it is a string.
 pub(crate) fn string_member(object: RawRef<'_>, name: &str) -> Option<String> {
     let [member] = object.members([name]).ok()?;
-    member?.parse().ok()
+    member?.string().ok()
 }
 
 /// Writes a request into the emptied buffer.

@@ -173,7 +173,7 @@ pub(crate) fn read_result(result: RawRef<'_>, reason: VerdictReason) -> Result<S
     let members = result.members(["protocolVersion", "capabilities", "serverInfo", "instructions"]);
     let [version, capabilities, server_info, instructions] = members.unwrap_or_default();
     let version = version
-        .and_then(|version| version.parse::<String>().ok())
+        .and_then(|version| version.string().ok())
         .ok_or_else(|| invalid("the initialize result has no readable protocolVersion"))?;
     let protocol_version = match version.parse::<ProtocolVersion>() {
         // A modern revision is not reached by `initialize`: a server that answers one breaks its own rules.
@@ -195,7 +195,7 @@ pub(crate) fn read_result(result: RawRef<'_>, reason: VerdictReason) -> Result<S
         protocol_version,
         capabilities,
         server_info: server_info.and_then(|text| Implementation::from_json(text.as_str()).ok()),
-        instructions: instructions.and_then(|text| text.parse::<String>().ok()),
+        instructions: instructions.and_then(|text| text.string().ok()),
         verdict: Verdict::new(protocol_version, reason),
         raw: result.to_owned(),
     })

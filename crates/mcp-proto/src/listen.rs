@@ -21,7 +21,6 @@ use mcp_model::{
     SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, ToJson, methods,
     subscription_id,
 };
-use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
 use crate::connection::Connection;
@@ -208,7 +207,7 @@ impl Connection {
 
     fn subscription_of(&self, origin: Origin, params: Option<RawRef<'_>>) -> Option<CallId> {
         let marked = params.and_then(|params| params.members(["_meta"]).ok());
-        let id = marked.and_then(|[meta]| meta?.parse::<&RawValue>().ok());
+        let id = marked.and_then(|[meta]| meta?.to_raw_value().ok());
         let id = subscription_id(id);
         let call = match (id, origin) {
             (Some(id), _) => *self.wire.get(&crate::incoming::wire_id(id))?,

@@ -113,7 +113,7 @@ impl Connection {
         };
         let members = params.and_then(|params| params.as_raw_ref().members([key, "arguments"]).ok());
         let [name, arguments] = members.unwrap_or_default();
-        let name = name.and_then(|name| name.parse::<String>().ok());
+        let name = name.and_then(|name| name.string().ok());
         if method != methods::TOOLS_CALL {
             return Ok((name, Vec::new()));
         }

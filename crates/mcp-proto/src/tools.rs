@@ -7,8 +7,6 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::{ListToolsRequestParams, ResultType, ToJson, inspect_result_type, methods};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
@@ -47,21 +45,16 @@ impl ToolTable {
     }
 }
 
-/// One page of `tools/list`, as far as headers are concerned.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-    next_cursor: Option<String>,
+/// A page of `tools/list`: its tools, and where the next one begins.
+fn listed(page: RawRef<'_>) -> Option<(Vec<RawRef<'_>>, Option<String>)> {
+    let [tools, cursor] = page.members(["tools", "nextCursor"]).ok()?;
+    Some((tools?.items().ok()?, cursor.map(RawRef::string).transpose().ok()?))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListedTool<'a> {
-    name: String,
-    #[serde(borrow)]
-    input_schema: &'a RawValue,
+/// The name and the input schema of a tool.
+fn listed_tool(tool: RawRef<'_>) -> Option<(String, RawRef<'_>)> {
+    let [name, input_schema] = tool.members(["name", "inputSchema"]).ok()?;
+    Some((name?.string().ok()?, input_schema?))
 }
 
 impl Connection {
@@ -72,26 +65,26 @@ impl Connection {
             return result.to_owned();
         }
         // What cannot be read is for the application to stumble over, with a better message.
-        let Ok(listed) = result.parse::<Listed<'_>>() else { return result.to_owned() };
-        let mut kept = Vec::with_capacity(listed.tools.len());
-        for raw in &listed.tools {
-            let Ok(tool) = serde_json::from_str::<ListedTool<'_>>(raw.get()) else {
+        let Some((tools, _)) = listed(result) else { return result.to_owned() };
+        let mut kept = Vec::with_capacity(tools.len());
+        for raw in &tools {
+            let Some((name, input_schema)) = listed_tool(*raw) else {
                 kept.push(*raw);
                 continue;
             };
-            match ToolHeaders::from_schema_within(tool.input_schema.get(), &self.config.limits) {
+            match ToolHeaders::from_schema_within(input_schema.as_str(), &self.config.limits) {
                 Ok(headers) => {
-                    self.tools.learn(&tool.name, headers);
+                    self.tools.learn(&name, headers);
                     kept.push(*raw);
                 }
                 Err(error) => {
-                    self.tools.headers.remove(&tool.name);
-                    let name = excerpt(&tool.name, self.config.limits.max_excerpt_bytes);
+                    self.tools.headers.remove(&name);
+                    let name = excerpt(&name, self.config.limits.max_excerpt_bytes);
                     self.diagnose(DiagnosticKind::ToolDropped, format!("tool {name}: {error}"));
                 }
             }
         }
-        if kept.len() == listed.tools.len() {
+        if kept.len() == tools.len() {
             return result.to_owned();
         }
         without_dropped(result, &kept).unwrap_or_else(|| result.to_owned())
@@ -130,14 +123,14 @@ impl Connection {
         result: RawRef<'_>,
     ) {
         let complete = inspect_result_type(result.as_str()).is_ok_and(|kind| kind == ResultType::Complete);
-        let page = complete.then(|| result.parse::<Listed<'_>>().ok()).flatten();
-        let Some(page) = page else {
+        let page = complete.then(|| listed(result)).flatten();
+        let Some((_, next_cursor)) = page else {
             let mismatch = state.modern.as_mut().and_then(|modern| modern.mismatch.take());
             let error = mismatch.map_or_else(not_listed, CallError::Rpc);
             return self.end_call(call, &state, Err(error));
         };
         drop(self.list_tools(result));
-        match page.next_cursor {
+        match next_cursor {
             Some(cursor) if state.relisted < self.config.limits.max_relisted_pages => {
                 self.relist(now, call, state, Some(cursor));
             }
@@ -151,7 +144,7 @@ fn not_listed() -> CallError {
 }
 
 /// The page with these tools alone.
-fn without_dropped(result: RawRef<'_>, kept: &[&RawValue]) -> Option<RawJson> {
+fn without_dropped(result: RawRef<'_>, kept: &[RawRef<'_>]) -> Option<RawJson> {
     let kept = RawJson::from_serialize(kept).ok()?;
     result.with_members(&[("tools", Some(&kept))]).ok()
 }

@@ -183,7 +183,7 @@ impl Walk {
     /// other. A cursor that was followed before would lead in circles.
     fn follow(&mut self, raw: &RawJson) -> Result<Next, Error> {
         let cursor = raw.as_raw_ref().members(["nextCursor"]);
-        let cursor = cursor.and_then(|[cursor]| cursor.map(|cursor| cursor.parse::<String>()).transpose());
+        let cursor = cursor.and_then(|[cursor]| cursor.map(|cursor| cursor.string()).transpose());
         let cursor = cursor.map_err(|source| Error::unreadable_result(self.method, source))?;
         let Some(cursor) = cursor else { return Ok(Next::Done) };
         let limit = self.asking.max_bytes;

@@ -4,12 +4,11 @@ use std::fmt;
 
 use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::meta;
-use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 
 /// What a request of the server said about the task that it belongs to.
-pub(crate) struct RelatedTask(Box<RawValue>);
+pub(crate) struct RelatedTask(RawJson);
 
 impl fmt::Debug for RelatedTask {
     /// Without the id: whoever knows it may be able to use the task.
@@ -28,8 +27,7 @@ impl RelatedTask {
         let result = result.as_raw_ref();
         let [meta] = result.members(["_meta"]).ok()?;
         let meta = meta.map_or_else(|| RawJson::from_text("{}".to_owned()), |meta| Ok(meta.to_owned()));
-        let related = self.0.clone().into();
-        let meta = meta.ok()?.as_raw_ref().with_members(&[(meta::RELATED_TASK, Some(&related))]).ok()?;
+        let meta = meta.ok()?.as_raw_ref().with_members(&[(meta::RELATED_TASK, Some(&self.0))]).ok()?;
         result.with_members(&[("_meta", Some(&meta))]).ok()
     }
 }
@@ -39,8 +37,9 @@ impl Connection {
     pub(crate) fn related_task(&self, params: RawRef<'_>) -> Option<RelatedTask> {
         self.config.tasks.as_ref()?;
         let [meta] = params.members(["_meta"]).ok()?;
-        let meta = meta?.parse::<&RawValue>().ok();
-        let related: Box<RawValue> = meta::read(meta, meta::RELATED_TASK)?;
-        (related.get().len() <= self.config.limits.max_related_task_bytes).then_some(RelatedTask(related))
+        let [related] = meta?.members([meta::RELATED_TASK]).ok()?;
+        let related =
+            related.filter(|related| related.as_str().len() <= self.config.limits.max_related_task_bytes);
+        related.map(|related| RelatedTask(related.to_owned()))
     }
 }

@@ -1,12 +1,9 @@
 //! Which tools are called as tasks (2025-11-25).
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, ToJson, methods};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::{Step, TaskCall};
 use crate::call::{CallId, CallOptions};
@@ -31,36 +28,25 @@ impl TaskTools {
 
     /// Reads one page of `tools/list`.
     fn learn(&mut self, page: RawRef<'_>) {
-        #[derive(Deserialize)]
-        struct Page<'a> {
-            #[serde(borrow)]
-            tools: Vec<&'a RawValue>,
-        }
-        #[derive(Deserialize)]
-        struct Listed<'a> {
-            #[serde(borrow)]
-            name: Cow<'a, str>,
-            #[serde(default)]
-            execution: Option<Execution>,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Execution {
-            #[serde(default)]
-            task_support: Option<TaskSupport>,
-        }
-        let Ok(page) = page.parse::<Page<'_>>() else { return };
-        for tool in page.tools {
-            let Ok(tool) = serde_json::from_str::<Listed<'_>>(tool.get()) else { continue };
-            let support = tool.execution.and_then(|execution| execution.task_support);
-            let support = support.unwrap_or(TaskSupport::Forbidden);
-            if let Some(known) = self.support.get_mut(&*tool.name) {
+        let tools = page.members(["tools"]).ok().and_then(|[tools]| tools?.items().ok());
+        for tool in tools.unwrap_or_default() {
+            let Some((name, support)) = support_of(tool) else { continue };
+            if let Some(known) = self.support.get_mut(&name) {
                 *known = support;
-            } else if self.support.len() < self.capacity && tool.name.len() <= self.max_name_bytes {
-                self.support.insert(tool.name.into_owned(), support);
+            } else if self.support.len() < self.capacity && name.len() <= self.max_name_bytes {
+                self.support.insert(name, support);
             }
         }
     }
+}
+
+/// The name of a tool, and what it says of tasks.
+fn support_of(tool: RawRef<'_>) -> Option<(String, TaskSupport)> {
+    let [name, execution] = tool.members(["name", "execution"]).ok()?;
+    let said = execution.map(|execution| execution.members(["taskSupport"])).transpose().ok()?;
+    let said = said.and_then(|[support]| support).map(RawRef::string).transpose().ok()?;
+    let support = said.map_or(TaskSupport::Forbidden, |support| TaskSupport::from(support.as_str()));
+    Some((name?.string().ok()?, support))
 }
 
 impl Connection {

@@ -131,7 +131,9 @@ impl Connection {
     /// There is a task.
     fn created(&mut self, now: Instant, call: CallId, mut state: CallState, created: CreateTaskResult) {
         let Some(task) = state.task.as_mut() else { return };
-        let immediate_response = meta::read(created.meta.as_deref(), meta::MODEL_IMMEDIATE_RESPONSE);
+        let said =
+            created.meta.as_deref().map(|meta| RawRef::from(meta).members([meta::MODEL_IMMEDIATE_RESPONSE]));
+        let immediate_response = said.and_then(|said| said.ok()?.first().copied()??.string().ok());
         task.known = Some(Known { task: created.task.clone(), since: now, is_told: true });
         self.push_event(Event::Task {
             call,
