@@ -274,7 +274,7 @@ impl Client {
     ///
     /// `params` must serialise to a JSON object; its `_meta` member, if any, is kept. `()` and `None` send no params.
     pub fn request_raw(&self, method: impl Into<Cow<'static, str>>, params: impl Serialize) -> Call<RawJson> {
-        let params = Written::of_value(serde_json::to_value(&params));
+        let params = Written::of_text(serde_json::value::to_raw_value(&params));
         Call { untyped: Untyped::written(self, method.into(), params), reading: Reading::RAW }
     }
 }
@@ -292,19 +292,24 @@ impl Written {
         Self { params: written(params.write_params()), meta }
     }
 
-    fn of_value(params: serde_json::Result<Value>) -> Self {
-        match params {
-            Ok(Value::Null) => Self { params: Ok(None), meta: None },
-            Ok(Value::Object(mut object)) => {
-                let meta = object.remove("_meta").map(|meta| match meta {
-                    Value::Object(meta) => Ok(meta),
-                    _ => Err(no_meta()),
-                });
-                Self { params: written(serde_json::value::to_raw_value(&object)), meta }
+    fn of_text(params: serde_json::Result<Box<RawValue>>) -> Self {
+        let text = match written(params) {
+            Ok(Some(text)) if text.as_str().starts_with('{') => text,
+            Ok(Some(text)) if text.as_str() == "null" => return Self { params: Ok(None), meta: None },
+            Ok(_) => {
+                let params = Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject));
+                return Self { params, meta: None };
             }
-            Ok(_) => Self { params: Err(Error::misuse(mcp_proto::Misuse::ParamsNotAnObject)), meta: None },
-            Err(_) => Self { params: Err(unserializable()), meta: None },
+            params => return Self { params, meta: None },
+        };
+        let object = text.as_raw_ref();
+        if !object.has_member("_meta").is_ok_and(|has| has) {
+            return Self { params: Ok(Some(text)), meta: None };
         }
+        // One that is `null` is taken for absent here, and is no object in any case.
+        let meta = object.members(["_meta"]).ok().and_then(|[meta]| meta?.as_str().parse().ok());
+        let params = object.with_members(&[("_meta", None)]).map(Some).map_err(|_| unserializable());
+        Self { params, meta: Some(meta.ok_or_else(no_meta)) }
     }
 }
 
