@@ -22,13 +22,7 @@
 //! block: a driver that must not wait makes them on a thread for that. A shared store, by processes or in one, sees entries
 //! of all drivers, told apart by their ids, which are unique over drivers, processes and restarts.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    error, fmt,
-    sync::Mutex,
-    sync::PoisonError,
-    time::Duration,
-};
+use std::{error, fmt, sync::Mutex, sync::PoisonError, time::Duration};
 
 use serde_json::value::RawValue;
 
@@ -237,8 +231,16 @@ pub struct MemoryInbox {
 
 #[derive(Debug, Default)]
 struct Memory {
-    open: BTreeMap<String, InboxEntry>,
+    /// In the order of their ids.
+    open: Vec<InboxEntry>,
     answers: Vec<InboxAnswer>,
+}
+
+impl Memory {
+    /// Where the entry of this id is, or else would be.
+    fn place(&self, id: &str) -> Result<usize, usize> {
+        self.open.binary_search_by(|entry| entry.id.as_str().cmp(id))
+    }
 }
 
 impl MemoryInbox {
@@ -251,13 +253,13 @@ impl MemoryInbox {
     /// The open entries, by id.
     #[must_use]
     pub fn open(&self) -> Vec<InboxEntry> {
-        self.lock().open.values().cloned().collect()
+        self.lock().open.clone()
     }
 
     /// Answers an open entry. Returns whether it was open and had no answer yet.
     pub fn answer(&self, id: &str, answer: ElicitResult) -> bool {
         let mut memory = self.lock();
-        let is_free = memory.open.contains_key(id) && memory.answers.iter().all(|given| given.id != id);
+        let is_free = memory.place(id).is_ok() && memory.answers.iter().all(|given| given.id != id);
         if is_free {
             memory.answers.push(InboxAnswer::new(id, answer));
         }
@@ -266,7 +268,7 @@ impl MemoryInbox {
 
     fn close(&self, id: &str) {
         let mut memory = self.lock();
-        memory.open.remove(id);
+        memory.open.retain(|entry| entry.id != id);
         memory.answers.retain(|given| given.id != id);
     }
 
@@ -278,11 +280,12 @@ impl MemoryInbox {
 
 impl Inbox for MemoryInbox {
     fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError> {
-        match self.lock().open.entry(entry.id.clone()) {
+        let mut memory = self.lock();
+        match memory.place(&entry.id) {
             // The answer to one of them would reach whoever asked the other.
-            Entry::Occupied(_) => Err(InboxError::new("there is an open entry of this id already")),
-            Entry::Vacant(place) => {
-                place.insert(entry.clone());
+            Ok(_) => Err(InboxError::new("there is an open entry of this id already")),
+            Err(place) => {
+                memory.open.insert(place, entry.clone());
                 Ok(())
             }
         }
@@ -307,7 +310,7 @@ impl Inbox for MemoryInbox {
     }
 
     fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
-        if let Some(entry) = self.lock().open.get_mut(id) {
+        if let Some(entry) = self.lock().open.iter_mut().find(|entry| entry.id == id) {
             entry.expires_after = expires_after;
         }
         Ok(())
