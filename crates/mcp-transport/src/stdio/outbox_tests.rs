@@ -247,3 +247,18 @@ fn what_stands_in_line_when_closing_begins_is_settled() {
     hand_over(&mut outbox, 11, 11);
     assert!(outbox.is_settled(queued));
 }
+
+/// What nobody will write any more is let go, and no later writer finds it.
+#[test]
+fn an_outbox_that_ended_or_broke_holds_no_message() {
+    for ends in [true, false] {
+        let mut outbox = Outbox::new(10);
+        put(&mut outbox, 8);
+        put(&mut outbox, 8);
+        let mut released =
+            if ends { outbox.end(Error::new(ErrorKind::Closed, "over")) } else { outbox.break_off() };
+        assert_eq!(released.messages.len(), 2, "one queued, one in line");
+        released.wake();
+        assert!(!outbox.take_batch(&mut Batch::default()));
+    }
+}

@@ -20,6 +20,15 @@ fn describe_is_exact_and_unambiguous() {
     assert!(StdioServer::new("npx").arg(&long).describe().ends_with(&long), "untruncated");
 }
 
+/// Each variable once, the last value of it, in order: the fingerprint depends on that.
+#[test]
+fn a_variable_that_is_set_again_has_its_last_value() {
+    let server = StdioServer::new("x").env("M", "1").env("A", "2").env("Z", "3").env("M", "4").env("B", "5");
+    let pairs: Vec<_> =
+        server.env.iter().map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap())).collect();
+    assert_eq!(pairs, [("A", "2"), ("B", "5"), ("M", "4"), ("Z", "3")]);
+}
+
 #[cfg(unix)]
 #[test]
 fn describe_shows_bytes_that_are_no_text() {

@@ -133,6 +133,33 @@ mod tests {
         check(4, &["é漢"], "漢");
     }
 
+    /// Only what the cut left of a character is left out; a server that writes such bytes wrote them.
+    #[test]
+    fn the_tail_of_less_than_its_capacity_is_whole() {
+        for (capacity, expected) in [(8, "\u{fffd}abc"), (4, "\u{fffd}abc"), (3, "abc")] {
+            let mut tail = Tail::new(capacity);
+            tail.push(b"\x80abc");
+            assert_eq!(tail.text(), expected, "{capacity}");
+        }
+    }
+
+    #[test]
+    fn a_character_is_cut_off_only_where_more_of_it_may_come() {
+        for (bytes, whole) in [
+            (&b"ab"[..], 2),
+            (b"ab\xc3", 2),
+            (b"ab\xe6\xbc", 2),
+            // Nothing before it: what is left would never grow.
+            (b"\xc3", 1),
+            (b"\xe6\xbc", 2),
+            // No character will ever come of it.
+            (b"ab\xff", 3),
+            (b"ab\xffcd\xc3", 6),
+        ] {
+            assert_eq!(whole_characters(bytes), whole, "{bytes:?}");
+        }
+    }
+
     #[test]
     fn lines_are_cut_at_lf_and_long_ones_into_pieces() {
         let check = |max, chunks: &[&str], expected: &[&str]| {

@@ -95,3 +95,40 @@ impl DataWatch {
         (watched.bytes, watched.scan.answer_to().cloned())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The whole block in each cut of two, which must make no difference: where it ends, how long its data is, whose answer it is.
+    fn check(block: &str, bytes: u64, answer_to: Option<i64>) {
+        let text = format!("{block}rest");
+        for cut in 0..=block.len() {
+            let (first, second) = text.as_bytes().split_at(cut);
+            let mut watch = DataWatch::new();
+            let end = match watch.find_end(first) {
+                Some(end) => end,
+                None => cut + watch.find_end(second).unwrap(),
+            };
+            assert_eq!(end, block.len(), "{block:?} cut at {cut}");
+            let expected = (bytes, answer_to.map(RequestId::Integer));
+            assert_eq!(watch.take(), expected, "{block:?} cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn only_data_counts_and_tells_whose_answer_it_is() {
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        let other = r#"{"jsonrpc":"2.0","id":8,"result":{}}"#;
+        let bytes = answer.len() as u64;
+        check(&format!("data: {answer}\n\n"), bytes, Some(7));
+        check(&format!("data:{answer}\r\n\n"), bytes, Some(7));
+        check("data: ab\ndata:  c\n\n", 5, None);
+        check(&format!("data: {}\ndata: {}\n\n", &answer[..16], &answer[16..]), bytes + 1, Some(7));
+        // Fields whose names are like it, shorter, longer or as long; comments; lines without a colon.
+        for line in ["type", "d", "da", "dat", "datax", "Data", ": data", "id", "datadata"] {
+            check(&format!("{line}: {other}\ndata: {answer}\n\n"), bytes, Some(7));
+            check(&format!("{line}\ndata: {answer}\n\n"), bytes, Some(7));
+        }
+    }
+}

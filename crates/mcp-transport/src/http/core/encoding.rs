@@ -64,6 +64,8 @@ mod tests {
         check("us-west1", "us-west1");
         check("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?=");
         check(" padded ", "=?base64?IHBhZGRlZCA=?=");
+        check(" left", "=?base64?IGxlZnQ=?=");
+        check("right ", "=?base64?cmlnaHQg?=");
         check("line1\nline2", "=?base64?bGluZTEKbGluZTI=?=");
         check("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
         check("us west 1", "us west 1");

@@ -300,6 +300,32 @@ mod tests {
     }
 
     #[test]
+    fn a_proxy_that_refuses_says_whether_it_is_about_credentials() {
+        let proxy = ProxyServer::parse("http://user:canary@proxy:3128").unwrap();
+        for (status, expected) in [
+            (
+                407,
+                "the proxy proxy:3128 answered 407 Proxy Authentication Required: it wants other credentials",
+            ),
+            (502, "the proxy proxy:3128 answered 502 Bad Gateway: no tunnel to the server"),
+        ] {
+            let error = proxy_refused(&proxy, StatusCode::from_u16(status).unwrap());
+            assert_eq!((error.to_string().as_str(), error.status()), (expected, Some(status)));
+        }
+    }
+
+    /// Whether the server may have worked on what a gateway gives up.
+    #[test]
+    fn a_refusal_of_a_gateway_leaves_the_outcome_open() {
+        for (status, unknown) in
+            [(400, false), (429, false), (499, false), (500, true), (502, true), (504, true)]
+        {
+            let refusal = Refusal { status: StatusCode::from_u16(status).unwrap(), retry_after: None };
+            assert_eq!(refusal.error(None).outcome_unknown(), unknown, "{status}");
+        }
+    }
+
+    #[test]
     fn retry_after_is_kept_within_a_day() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         for (text, expected) in [

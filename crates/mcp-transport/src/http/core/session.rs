@@ -146,6 +146,7 @@ mod tests {
         slot.adopt(Some(new.clone()));
         slot.forget(&old);
         assert_eq!(slot.current(), Some(new.clone()));
+        assert!(slot.is_open());
         slot.forget(&new);
         assert!(!slot.is_open());
         assert_eq!(slot.current(), Some(new), "what overtakes the renewal is refused as the rest");
