@@ -22,7 +22,7 @@ use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
 use crate::driver::{Driver, EventFn, LineLink, Link, Listeners, Receiver, now};
 use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
+use crate::error::{Error, Place};
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
 use crate::sampling::{ErasedSampling, SamplingHandler};
@@ -50,6 +50,8 @@ pub struct ClientBuilder {
     event_capacity: usize,
     event_capacity_bytes: usize,
     cache_is_set: bool,
+    /// Which server of a host it is for.
+    place: Option<Arc<Place>>,
 }
 
 impl ClientBuilder {
@@ -70,6 +72,7 @@ impl ClientBuilder {
             event_capacity: 1024,
             event_capacity_bytes: 16 * 1024 * 1024,
             cache_is_set: false,
+            place: None,
         }
     }
 
@@ -415,7 +418,7 @@ impl ClientBuilder {
             self.on_event.clone(),
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
-        Driver::new(core, link, name, listeners, seat)
+        Driver::new(core, link, name, self.place.clone(), listeners, seat)
     }
 }
 
@@ -431,6 +434,12 @@ impl ClientBuilder {
                 next(event);
             }
         })
+    }
+
+    /// The errors of the client name this server.
+    pub(crate) fn named(mut self, server: &Arc<str>) -> Self {
+        self.place = Some(Arc::new(Place { server: Arc::clone(server), tool: None }));
+        self
     }
 
     /// The desk that it was given, or one like its own would be.

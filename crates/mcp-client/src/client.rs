@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
-use mcp_proto::{CallOptions, ServerFacts};
+use mcp_proto::{CallOptions, Connection, Misuse, ServerFacts};
 use mcp_transport::stdio::CloseReport;
 use tokio::task::AbortHandle;
 
@@ -168,7 +168,7 @@ impl Client {
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         self.check_notices()?;
         let roots = roots.into_iter().collect();
-        self.inner.driver.say(|core| core.set_roots(roots)).map_err(Error::misuse)
+        self.said(|core| core.set_roots(roots))
     }
 
     /// Sends a notification that this library has no method for.
@@ -180,14 +180,21 @@ impl Client {
     /// messages (8,192) wait for a server that does not read.
     pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
         self.check_notices()?;
-        self.inner.driver.say(|core| core.notify(method, params.as_ref())).map_err(Error::misuse)
+        self.said(|core| core.notify(method, params.as_ref()))
+    }
+
+    fn said(&self, say: impl FnOnce(&mut Connection) -> Result<(), Misuse>) -> Result<(), Error> {
+        let driver = &self.inner.driver;
+        driver.say(say).map_err(|misuse| driver.here(Error::misuse(misuse)))
     }
 
     fn check_notices(&self) -> Result<(), Error> {
         if self.is_closed() || self.inner.driver.takes_notices() {
             return Ok(());
         }
-        Err(Error::limit_exceeded("max_waiting_notices", self.inner.driver.limits().max_waiting_notices))
+        let driver = &self.inner.driver;
+        let limit = driver.limits().max_waiting_notices;
+        Err(driver.here(Error::limit_exceeded("max_waiting_notices", limit)))
     }
 
     /// Tells the client that its requests are made under another authorization from now on (another user, another token),

@@ -6,6 +6,7 @@ mod fencing;
 mod fresh_tools;
 mod lifecycle;
 mod lists;
+mod naming;
 mod random;
 mod reconnecting;
 mod restoring;

@@ -51,7 +51,7 @@ use tokio::task::AbortHandle;
 
 use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
-use crate::error::Error;
+use crate::error::{Error, Place};
 use crate::event::ClientEvent;
 use crate::event_queue::{EventQueue, Listener};
 use crate::sampling::ErasedSampling;
@@ -96,6 +96,8 @@ pub(crate) struct Driver {
     renewals: Arc<Notify>,
     /// What the application connected to, for handlers.
     server: String,
+    /// Of which server of a host it is the connection.
+    place: Option<Arc<Place>>,
     /// Where elicitations go.
     intake: Intake,
 }
@@ -138,6 +140,7 @@ impl Driver {
         core: Connection,
         link: Link,
         server: String,
+        place: Option<Arc<Place>>,
         listeners: Listeners,
         seat: Seat,
     ) -> Arc<Self> {
@@ -152,6 +155,7 @@ impl Driver {
             runtime,
             renewals: Arc::default(),
             server,
+            place,
         })
     }
 
@@ -447,7 +451,7 @@ impl Driver {
         match opened {
             Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
-            Err(misuse) => Err(Error::misuse(misuse)),
+            Err(misuse) => Err(self.here(Error::misuse(misuse))),
         }
     }
 
@@ -465,13 +469,30 @@ impl Driver {
         }
     }
 
+    /// Of which server of a host it is the connection.
+    pub(crate) fn place(&self) -> Option<&Arc<Place>> {
+        self.place.as_ref()
+    }
+
+    /// The error, and which server of a host it is about.
+    pub(crate) fn here(&self, error: Error) -> Error {
+        match &self.place {
+            Some(place) => error.at(place),
+            None => error,
+        }
+    }
+
     /// The error of a call that found the connection closed.
     pub(crate) fn closed_error(&self, dispatched: bool) -> Error {
-        let state = self.lock();
-        if state.ended.is_none() && state.has_lost_its_session() {
-            return Error::session_lost(dispatched);
-        }
-        Error::ended(dispatched, state.ended.clone())
+        let error = {
+            let state = self.lock();
+            if state.ended.is_none() && state.has_lost_its_session() {
+                Error::session_lost(dispatched)
+            } else {
+                Error::ended(dispatched, state.ended.clone())
+            }
+        };
+        self.here(error)
     }
 }
 

@@ -44,17 +44,17 @@ impl Driver {
         let (end, ended) = oneshot::channel();
         let (stand, stands) = oneshot::channel();
         let first = self.listen_for(&wanted, &options, false)?;
-        let runtime = self.runtime.clone();
+        let driver = Arc::clone(&self);
         let keeper = Keeper { driver: self, wanted, options };
         // The task owns the call: aborting it ends the subscription.
-        let task = spawn(&runtime, async move { drop(end.send(keeper.keep(first, stand).await)) });
+        let task = spawn(&driver.runtime, async move { drop(end.send(keeper.keep(first, stand).await)) });
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
         match stands.await {
             Ok(granted) => {
                 unless_granted.0 = None;
                 Ok(Standing { granted, ended, task })
             }
-            Err(_) => Err(early(ended.await)),
+            Err(_) => Err(driver.here(early(ended.await))),
         }
     }
 
@@ -114,6 +114,11 @@ impl Keeper {
     /// Drives a subscription to its end, over lost streams. `Ok`: the server ended it on purpose. `stand` is told what was
     /// granted at first; one that never stood is not asked for again, because its caller waits.
     async fn keep(self, first: Asked, stand: oneshot::Sender<SubscriptionFilter>) -> Result<(), Error> {
+        let driver = Arc::clone(&self.driver);
+        self.keep_up(first, stand).await.map_err(|error| driver.here(error))
+    }
+
+    async fn keep_up(self, first: Asked, stand: oneshot::Sender<SubscriptionFilter>) -> Result<(), Error> {
         let mut stand = Some(stand);
         let mut schedule = Schedule::new(self.driver.limits().max_resubscriptions);
         let (mut call, mut granted) = first;

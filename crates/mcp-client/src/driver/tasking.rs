@@ -104,7 +104,7 @@ impl Driver {
         let (tell, news) = watch::channel(None);
         let call = self.open_in(Slot::of_task(tell), |core, now| origin.begin(core, now, &options))?;
         let (end, ended) = oneshot::channel();
-        let (id, driver, told) = (call.id, Arc::clone(self), news.clone());
+        let (id, driver, ending, told) = (call.id, Arc::clone(self), Arc::clone(self), news.clone());
         let driving = spawn(&self.runtime, async move {
             let outcome = tokio::select! {
                 biased;
@@ -112,7 +112,7 @@ impl Driver {
                 // Never the first: it only stands by.
                 outcome = driver.stand_by(told, options), if listen => outcome,
             };
-            drop(end.send(outcome));
+            drop(end.send(outcome.map_err(|error| ending.here(error))));
         });
         Ok(RunningTask { news, ended, call: id, driving })
     }

@@ -108,7 +108,7 @@ impl Registry {
     ) -> Result<Client, Error> {
         let outcome = match outcome {
             // It ended while it was asked for what is desired.
-            Ok((client, _)) if client.is_closed() => Err(client.driver().closed_error(false).at_server(name)),
+            Ok((client, _)) if client.is_closed() => Err(client.driver().closed_error(false)),
             outcome => outcome,
         };
         let mut state = self.lock();

@@ -288,7 +288,7 @@ impl Host {
     }
 
     /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)). Its errors, those that come at once included, say
-    /// which server and which tool. Those of a call on a [`Client`] do not: that knows of no host.
+    /// which server and which tool. Those of a call on a [`Client`] of the host say which server.
     ///
     /// # Errors
     ///
@@ -325,7 +325,7 @@ impl Host {
     pub async fn set_logging_level(&self, name: &str, level: LoggingLevel) -> Result<(), Error> {
         let asking = self.registry.desire(name, |server| server.logging_level = Some(level)).await?;
         let Some(asking) = asking else { return Ok(()) };
-        asking.connection.ask_for_level().await.map_err(|error| error.at_server(name))
+        asking.connection.ask_for_level().await
     }
 
     /// Asks a server to tell of these changes, on this connection and on each later one. They come as
@@ -346,8 +346,7 @@ impl Host {
         let wanted = Some(wanted).filter(|wanted| !wanted.is_empty());
         let asking = self.registry.desire(name, |server| server.subscription = wanted).await?;
         let Some(asking) = asking else { return Ok(None) };
-        let granted = asking.connection.ask_for_subscription().await;
-        granted.map(Some).map_err(|error| error.at_server(name))
+        asking.connection.ask_for_subscription().await.map(Some)
     }
 
     pub(super) fn registry(&self) -> &Arc<Registry> {

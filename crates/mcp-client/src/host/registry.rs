@@ -236,8 +236,10 @@ impl Registry {
     ) -> Option<ClientBuilder> {
         let (registry, listener) = (host.upgrade()?, host.clone());
         // Its name there outlives the connection: the memory of its URL elicitations and its quota go with it.
-        let mut builder =
-            connector.configured(registry.template.clone()).desk(&registry.desk, Arc::clone(name));
+        let mut builder = connector
+            .configured(registry.template.clone())
+            .desk(&registry.desk, Arc::clone(name))
+            .named(name);
         if let Some(roots) = registry.lock().roots.clone() {
             builder = builder.roots(roots);
         }
@@ -274,7 +276,7 @@ impl Registry {
             connected.map(|connected| (connected.client.clone(), connected.runtime.clone()))
         };
         let Some((client, runtime)) = connection else { return };
-        let error = client.driver().closed_error(false).at_server(name);
+        let error = client.driver().closed_error(false);
         // By the application, with a client of its own: the host does not connect again.
         let on_purpose = matches!(client.close_reason(), Some(CloseReason::Application));
         let old = {

@@ -107,7 +107,8 @@ where
         loop {
             match pages.walk.step().await? {
                 Step::Page(raw) => {
-                    let (items, rejected) = decode::<R>(R::METHOD, raw)?.into_list().into_parts();
+                    let page = decode::<R>(R::METHOD, raw).map_err(|error| pages.walk.here(error))?;
+                    let (items, rejected) = page.into_list().into_parts();
                     all.extend(items);
                     pages.walk.report(&rejected);
                 }
@@ -166,7 +167,7 @@ where
     /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is no page.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.next_raw().await? else { return Ok(None) };
-        decode::<R>(R::METHOD, raw).map(Some)
+        decode::<R>(R::METHOD, raw).map(Some).map_err(|error| self.walk.here(error))
     }
 
     /// The next page as raw JSON, with every member the server sent; otherwise as [`next`](Self::next).

@@ -60,7 +60,7 @@ pub(crate) struct Untyped {
     /// It was suspended before, and goes on.
     resumed: Option<Box<Resumed>>,
     /// Of which server of a host it is.
-    place: Option<Box<Place>>,
+    place: Option<Arc<Place>>,
 }
 
 impl<T> Call<T> {
@@ -122,7 +122,7 @@ impl<T> Call<T> {
 
     #[cfg(feature = "host")]
     pub(crate) fn at(mut self, place: Place) -> Self {
-        self.untyped.place = Some(Box::new(place));
+        self.untyped.place = Some(Arc::new(place));
         self
     }
 
@@ -149,7 +149,7 @@ type CallResultFuture = Pin<Box<dyn Future<Output = Result<CallResult, Error>> +
 struct Sent {
     result: CallResultFuture,
     method: Cow<'static, str>,
-    place: Option<Box<Place>>,
+    place: Option<Arc<Place>>,
 }
 
 impl Untyped {
@@ -162,7 +162,7 @@ impl Untyped {
             on_progress: None,
             inspect: None,
             resumed: None,
-            place: None,
+            place: client.driver().place().cloned(),
         }
     }
 

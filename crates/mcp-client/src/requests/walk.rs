@@ -129,6 +129,11 @@ impl Walk {
         })
     }
 
+    /// See [`Driver::here`](crate::driver::Driver::here).
+    pub(super) fn here(&self, error: Error) -> Error {
+        self.client.driver().here(error)
+    }
+
     /// Tells of items that could not be read.
     pub(super) fn report(&self, rejected: &[RejectedItem]) {
         for item in rejected {
@@ -160,7 +165,7 @@ impl Walk {
         let raw = Call { untyped, reading: Reading::RAW }.await?;
         self.read += 1;
         self.bytes = self.bytes.saturating_add(raw.as_str().len());
-        self.cursor = self.follow(&raw)?;
+        self.cursor = self.follow(&raw).map_err(|error| self.here(error))?;
         Ok(Some(raw))
     }
 

@@ -78,10 +78,11 @@ impl<T> Task<T> {
     /// [`Transport`](crate::ErrorKind::Transport) the task may still be at work.
     pub async fn result(mut self) -> Result<T, Error> {
         let raw = match self.done.take() {
-            Some(raw) => raw,
-            None => (&mut self.running.ended).await.unwrap_or_else(|_| Err(given_up()))?,
+            Some(raw) => Ok(raw),
+            None => (&mut self.running.ended).await.unwrap_or_else(|_| Err(given_up())),
         };
-        (self.decode)(&self.method, raw)
+        let result = raw.and_then(|raw| (self.decode)(&self.method, raw));
+        result.map_err(|error| self.client.driver().here(error))
     }
 
     /// Asks the server to stop working on it, and waits until it has taken note. How the task ends is for

@@ -110,7 +110,8 @@ impl<T: 'static> IntoFuture for TaskCall<T> {
         Box::pin(async move {
             let Parts { client, method, options, on_progress, decode } = parts;
             let driver = Arc::clone(client.driver());
-            let running = driver.run_task(origin?, options, on_progress, listen)?;
+            let origin = origin.map_err(|error| driver.here(error))?;
+            let running = driver.run_task(origin, options, on_progress, listen)?;
             Task::begin(client, running, method, decode).await
         })
     }

@@ -1,0 +1,81 @@
+//! Which server an error is about.
+
+use std::future::IntoFuture;
+
+use mcp_client::model::{ServerFeature, SubscriptionFilter};
+use mcp_client::{Client, Error};
+use serde_json::json;
+
+use super::support::*;
+use crate::client::peer::{self, Peer, builder};
+
+fn named(error: &Error) -> Option<&str> {
+    let name = error.server_name();
+    assert_eq!(error.to_string().starts_with("server srv: "), name.is_some(), "{error}");
+    assert_eq!(error.tool_name(), None);
+    name
+}
+
+/// One error of each way in which a client fails.
+async fn errors(client: &Client, peer: &mut Peer) -> Vec<(&'static str, Error)> {
+    let mut errors = Vec::new();
+    let mut note = |what, error| errors.push((what, error));
+    let refuse = json!({ "code": -32603, "message": "no" });
+
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+        let call = peer.expect("tools/call").await;
+        peer.send(json!({ "jsonrpc": "2.0", "id": call["id"], "error": refuse })).await;
+    });
+    note("call", outcome.unwrap_err());
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+        let call = peer.expect("tools/call").await;
+        peer.answer(&call, json!({ "content": 7 })).await;
+    });
+    note("unreadable result", outcome.unwrap_err());
+    note("params", client.request_raw("x", 7).await.unwrap_err());
+    note("suspend", client.request_raw("x", 7).or_suspend().await.unwrap_err());
+    let (outcome, ()) = tokio::join!(client.list_tools().all(), async {
+        let list = peer.expect("tools/list").await;
+        peer.answer(&list, json!({ "tools": 7 })).await;
+    });
+    note("list", outcome.unwrap_err());
+    let mut pages = client.list_tools().pages();
+    let (outcome, ()) = tokio::join!(pages.next(), async {
+        let list = peer.expect("tools/list").await;
+        peer.answer(&list, json!({ "tools": [], "nextCursor": 7 })).await;
+    });
+    note("page", outcome.unwrap_err());
+    note("task", client.call_tool("t", json!({})).as_task().await.unwrap_err());
+    note("roots", client.set_roots([]).unwrap_err());
+    note("notice", client.notify("notifications/cancelled", None).unwrap_err());
+    let mut wanted = SubscriptionFilter::new();
+    wanted.resource_subscriptions = Some(vec!["file:///a".to_owned()]);
+    let (outcome, ()) = tokio::join!(client.subscription(wanted), async {
+        let subscribe = peer.expect("resources/subscribe").await;
+        peer.send(json!({ "jsonrpc": "2.0", "id": subscribe["id"], "error": refuse })).await;
+    });
+    note("subscription", outcome.unwrap_err());
+    client.close().await;
+    note("closed", client.ping().await.unwrap_err());
+    note("closed task", client.call_tool("t", json!({})).as_task().await.unwrap_err());
+    errors
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_a_client_of_a_host_name_its_server() {
+    let host = host();
+    let (client, _plug, mut peer) = connected(&host, "srv").await;
+    assert!(client.server().capabilities.declares(ServerFeature::Tools));
+    for (what, error) in errors(&client, &mut peer).await {
+        assert_eq!(named(&error), Some("srv"), "{what}: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_a_client_of_no_host_name_none() {
+    let (connection, mut peer) = peer::pipe(1 << 20);
+    let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(everything()));
+    for (what, error) in errors(&client.unwrap(), &mut peer).await {
+        assert_eq!(named(&error), None, "{what}: {error}");
+    }
+}
