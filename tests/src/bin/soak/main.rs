@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
 
+mod heap;
 mod measure;
 mod replies;
 mod serve_http;

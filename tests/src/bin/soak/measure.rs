@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use crate::heap::live_bytes;
+
 /// One look at the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds {
     pub(crate) resident_bytes: u64,
+    /// Allocated and not given back.
+    pub(crate) heap_bytes: u64,
     pub(crate) descriptors: usize,
     pub(crate) tasks: usize,
 }
@@ -19,7 +23,7 @@ impl Holds {
         let descriptors =
             std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count().saturating_sub(1));
         let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-        Self { resident_bytes: pages * 4096, descriptors, tasks }
+        Self { resident_bytes: pages * 4096, heap_bytes: live_bytes(), descriptors, tasks }
     }
 }
 
@@ -35,9 +39,9 @@ impl Series {
         Self { began, points: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, at: Instant, holds: Holds) {
+    pub(crate) fn push(&mut self, at: Instant, bytes: u64) {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
-        self.points.push((at.duration_since(self.began).as_secs_f64(), holds.resident_bytes as f64));
+        self.points.push((at.duration_since(self.began).as_secs_f64(), bytes as f64));
     }
 
     /// Drops what was measured before `warm`.
@@ -102,8 +106,7 @@ mod tests {
         let began = Instant::now();
         let mut series = Series::new(began);
         for second in 0..seconds {
-            let holds = Holds { resident_bytes: 1_000_000 + second * bytes_per_second, ..Holds::default() };
-            series.push(began + Duration::from_secs(second), holds);
+            series.push(began + Duration::from_secs(second), 1_000_000 + second * bytes_per_second);
         }
         series
     }

@@ -103,13 +103,13 @@ async fn try_run(time: Duration) -> Result<ExitCode, String> {
         tokio::spawn(keep_busy("stdio", move || Ok(stdio_server(&stdio)), Arc::clone(&count))),
         tokio::spawn(keep_busy("http", move || http_server(&url), Arc::clone(&count))),
     ];
-    let (series, warm) = watch(time, &count).await;
+    let seen = watch(time, &count).await;
     count.done.store(true, Ordering::Relaxed);
     for one in loops {
         one.await.map_err(|error| error.to_string())??;
     }
     let after = settled(before, SETTLE).await;
-    Ok(report(&count, &series.after(warm), before, after))
+    Ok(report(&count, &seen, before, after))
 }
 
 fn stdio_server(program: &PathBuf) -> Endpoint {
@@ -223,29 +223,38 @@ async fn one_call(client: &Client, dice: &mut Dice) -> Result<(), Error> {
     }
 }
 
-/// Looks at the process every second; gives what it saw, and when it was warm.
-async fn watch(time: Duration, count: &Count) -> (Series, Duration) {
+/// What the process held, from when it was warm.
+struct Seen {
+    resident: Series,
+    heap: Series,
+}
+
+/// Looks at the process every second.
+async fn watch(time: Duration, count: &Count) -> Seen {
     let began = Instant::now();
     let warm = (time / 5).max(Duration::from_secs(10)).min(time / 2).min(Duration::from_secs(300));
-    let mut series = Series::new(began);
+    let (mut resident, mut heap) = (Series::new(began), Series::new(began));
     let mut said = 0;
     while began.elapsed() < time {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let holds = Holds::now();
-        series.push(Instant::now(), holds);
+        let now = Instant::now();
+        resident.push(now, holds.resident_bytes);
+        heap.push(now, holds.heap_bytes);
         let minutes = began.elapsed().as_secs() / 60;
         if minutes > said {
             said = minutes;
             println!(
-                "{minutes:4} min  {:>10} calls  {:6.1} MiB  {:4} descriptors  {:4} tasks",
+                "{minutes:4} min  {:>10} calls  {:6.1} MiB, {:5.2} of them allocated  {:4} descriptors  {:4} tasks",
                 count.calls.load(Ordering::Relaxed),
                 to_mib(holds.resident_bytes),
+                to_mib(holds.heap_bytes),
                 holds.descriptors,
                 holds.tasks
             );
         }
     }
-    (series, warm)
+    Seen { resident: resident.after(warm), heap: heap.after(warm) }
 }
 
 /// Waits until the process holds no more than `goal`, and gives what it holds then.
@@ -265,7 +274,7 @@ fn to_mib(bytes: u64) -> f64 {
     bytes as f64 / (1024.0 * 1024.0)
 }
 
-fn report(count: &Count, series: &Series, before: Holds, after: Holds) -> ExitCode {
+fn report(count: &Count, seen: &Seen, before: Holds, after: Holds) -> ExitCode {
     let calls = count.calls.load(Ordering::Relaxed);
     let errors = count.errors.lock().unwrap_or_else(PoisonError::into_inner);
     println!("{calls} calls on {} connections", count.connections.load(Ordering::Relaxed));
@@ -273,17 +282,8 @@ fn report(count: &Count, series: &Series, before: Holds, after: Holds) -> ExitCo
     for (kind, times) in errors.iter() {
         println!("  {times:8}  {kind}");
     }
-    let is_long = series.hours() >= MIN_HOURS_FOR_SLOPE;
-    let slope = if is_long { series.floors(STRETCH) } else { series.clone() }.slope_mib_per_hour();
-    let growth = slope.map(|slope| slope * series.hours());
-    println!(
-        "memory: peak {:.1} MiB, slope {:.2} MiB/h ({:.2} MiB over {:.2} h{})",
-        series.peak_mib(),
-        slope.unwrap_or_default(),
-        growth.unwrap_or_default(),
-        series.hours(),
-        if is_long { ", from the lowest of each 30 s" } else { "" }
-    );
+    let resident = growth("memory", &seen.resident);
+    let heap = growth("allocated", &seen.heap);
     println!(
         "descriptors: {} before, {} after; tasks: {} before, {} after",
         before.descriptors, after.descriptors, before.tasks, after.tasks
@@ -297,7 +297,8 @@ fn report(count: &Count, series: &Series, before: Holds, after: Holds) -> ExitCo
         (calls > 0 && !errors.is_empty(), "there was traffic, and faults in it".to_owned()),
         (hung == 0, format!("{hung} calls hung")),
         (odd.is_empty(), format!("every failure is of a kind that the faults explain {odd:?}")),
-        memory(slope, growth, series.hours()),
+        resident,
+        heap,
         (after.descriptors <= before.descriptors, "no descriptor is left".to_owned()),
         (after.tasks <= before.tasks, "no task is left".to_owned()),
     ];
@@ -309,14 +310,26 @@ fn report(count: &Count, series: &Series, before: Holds, after: Holds) -> ExitCo
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn memory(slope: Option<f64>, growth: Option<f64>, hours: f64) -> (bool, String) {
-    if hours >= MIN_HOURS_FOR_SLOPE {
+/// Prints how something grew, and tells whether that is little enough.
+fn growth(what: &str, series: &Series) -> (bool, String) {
+    let is_long = series.hours() >= MIN_HOURS_FOR_SLOPE;
+    let slope = if is_long { series.floors(STRETCH) } else { series.clone() }.slope_mib_per_hour();
+    let growth = slope.map(|slope| slope * series.hours());
+    println!(
+        "{what}: peak {:.1} MiB, slope {:.2} MiB/h ({:.2} MiB over {:.2} h{})",
+        series.peak_mib(),
+        slope.unwrap_or_default(),
+        growth.unwrap_or_default(),
+        series.hours(),
+        if is_long { ", from the lowest of each 30 s" } else { "" }
+    );
+    if is_long {
         let is_good = slope.is_some_and(|slope| slope <= MAX_SLOPE_MIB_PER_HOUR);
-        return (is_good, format!("memory grows by less than {MAX_SLOPE_MIB_PER_HOUR} MiB/h"));
+        return (is_good, format!("{what} grows by less than {MAX_SLOPE_MIB_PER_HOUR} MiB/h"));
     }
     let is_good = growth.is_some_and(|growth| growth <= MAX_SHORT_GROWTH_MIB);
     (
         is_good,
-        format!("memory grows by less than {MAX_SHORT_GROWTH_MIB} MiB; a longer run would tell a slope"),
+        format!("{what} grows by less than {MAX_SHORT_GROWTH_MIB} MiB; a longer run would tell a slope"),
     )
 }
