@@ -184,7 +184,7 @@ impl MetaObject {
         self.set(key.into(), value);
     }
 
-    // What follows is not generic, and so compiled here and not where it is used.
+    /// Not generic, so that it is compiled here and not where it is used.
     fn set(&mut self, key: String, value: Box<RawValue>) {
         self.members.insert(key, value);
     }
