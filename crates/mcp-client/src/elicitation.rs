@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_elicitation::{ElicitRequest, ElicitResult, QuestionId};
+use mcp_elicitation::{ElicitRequest, ElicitResult, Misuse, QuestionId};
 use mcp_jsonrpc::RequestId;
 
 use crate::desk::{Desk, PendingElicitation};
@@ -140,6 +140,15 @@ impl ElicitationContext {
     /// answers. `None` if the question has ended.
     pub fn take(&self) -> Option<PendingElicitation> {
         self.desk.take(self.question)
+    }
+
+    /// Leaves the question open for `time` from now, where it would end before: the user is typing. See [`Desk::extend`];
+    /// [`deadline`](Self::deadline) stays what it was when the handler got the question.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`](crate::DeskMisuse::UnknownQuestion) if it has ended.
+    pub fn extend(&self, time: Duration) -> Result<Option<Instant>, Misuse> {
+        self.desk.extend(self.question, time)
     }
 }
 

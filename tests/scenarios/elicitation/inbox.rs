@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use mcp_client::{
     DeskConfig, ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, End, Inbox, InboxAnswer,
@@ -64,6 +65,10 @@ impl Inbox for Watched {
 
     fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
         self.memory.answers(ids)
+    }
+
+    fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
+        self.memory.set_expiry(id, expires_after)
     }
 
     fn refuse(&self, id: &str, reason: &str) -> Result<(), InboxError> {
@@ -131,6 +136,23 @@ async fn an_answer_from_the_inbox_reaches_the_question() {
     settle().await;
     assert_eq!(inbox.log(), ["publish a byte stream", "refuse", "acknowledge accept"]);
     assert!(!inbox.memory.answer(&entry.id, named("late")));
+}
+
+/// Other processes see that there is more time, and have it.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_given_more_time_has_it_in_the_inbox() {
+    let (inbox, config) = watched();
+    let (client, mut peer) = connected(builder().desk_config(config)).await;
+    peer.send(form(1)).await;
+    peer.expect_silence(100 * SECOND).await;
+    let open = client.desk().open_questions();
+    client.desk().extend(open[0].question, 600 * SECOND).unwrap();
+    settle().await;
+    let after = inbox.only().expires_after.unwrap();
+    assert!(after > 599 * SECOND && after <= 600 * SECOND, "{after:?}");
+    peer.expect_silence(500 * SECOND).await;
+    assert!(inbox.memory.answer(&inbox.only().id, named("Ada")));
+    assert_eq!(peer.receive().await["result"]["action"], "accept");
 }
 
 /// seed:S-37, seed:E21: ends without an answer are failures there, also where a handler has the question.

@@ -59,6 +59,58 @@ async fn the_time_of_a_question_is_the_handlers_else_the_connections_else_the_de
     }
 }
 
+/// Somebody is typing: the question stays open, by its name, by its value or by its handler, and is never shortened.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_somebody_is_at_is_given_more_time() {
+    let (client, mut peer) = connected(builder().elicitation_stream()).await;
+    let mut questions = client.elicitations();
+    let begun = Instant::now();
+    peer.send(form(1)).await;
+    let question = questions.next().await.unwrap();
+    let at = |seconds: u32| Some((begun + SECOND * seconds).into_std());
+    assert_eq!(question.deadline(), at(180));
+    assert_eq!(question.extend(60 * SECOND), Ok(at(180)), "not shortened");
+    tokio::time::sleep(170 * SECOND).await;
+    assert_eq!(question.extend(60 * SECOND), Ok(at(230)));
+    assert_eq!(question.deadline(), at(230));
+    tokio::time::sleep(55 * SECOND).await;
+    assert_eq!(client.desk().extend(question.question(), 60 * SECOND), Ok(at(285)));
+    tokio::time::sleep(55 * SECOND).await;
+    question.respond(named("Ada")).unwrap();
+    assert_eq!(peer.receive().await["result"]["action"], "accept");
+    assert!(question.extend(SECOND).is_err() && client.desk().extend(question.question(), SECOND).is_err());
+    // Nobody answers after all: it ends at the last time that was given.
+    let begun = Instant::now();
+    peer.send(form(2)).await;
+    let question = questions.next().await.unwrap();
+    question.extend(200 * SECOND).unwrap();
+    assert_eq!(peer.receive().await["result"], json!({ "action": "cancel" }));
+    assert_eq!(begun.elapsed(), 200 * SECOND);
+    // As long as ever: never.
+    peer.send(form(3)).await;
+    let question = questions.next().await.unwrap();
+    assert_eq!(question.extend(Duration::MAX), Ok(None));
+    assert_eq!((question.extend(SECOND), question.deadline()), (Ok(None), None));
+    question.respond(named("Ada")).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_gets_more_time_while_its_user_types() {
+    let typing = |_: ElicitRequest, context: ElicitationContext| async move {
+        for _ in 0..10 {
+            context.extend(60 * SECOND).unwrap();
+            tokio::time::sleep(50 * SECOND).await;
+        }
+        named("Ada")
+    };
+    let (client, mut peer) = connected(builder().on_elicitation(typing)).await;
+    let begun = Instant::now();
+    peer.send(form(1)).await;
+    assert_eq!(peer.receive().await["result"]["action"], "accept");
+    assert_eq!(begun.elapsed(), 500 * SECOND);
+    assert_idle(&client);
+}
+
 /// seed:E21, seed:S-41: what the server takes back ends for whoever holds it, and gets no answer.
 #[tokio::test(start_paused = true)]
 async fn a_withdrawn_question_is_taken_out_of_every_hand() {

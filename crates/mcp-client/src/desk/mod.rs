@@ -170,6 +170,16 @@ impl Desk {
         self.respond(question, ElicitResult::cancel())
     }
 
+    /// Leaves an open question open for `time` from now, where it would end before: somebody is at it and wants more time. What it has
+    /// already is never shortened. As often as wanted; a call in the middle of which it is asked still has its hard end
+    /// ([`Call::max_total`](crate::Call::max_total)), and an inbox is told. Gives back when it ends now; `None` is never.
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`] if it has ended.
+    pub fn extend(&self, question: QuestionId, time: Duration) -> Result<Option<Instant>, Misuse> {
+        self.with(|state, now| state.extend(now, question, time))
+    }
+
     /// Says that the person has done everything that a waiting call needs, without waiting for the server to say so: the
     /// call's request is made again.
     ///

@@ -200,6 +200,26 @@ impl State {
         goes_on
     }
 
+    /// See [`Desk::extend`].
+    pub(super) fn extend(
+        &mut self,
+        now: Instant,
+        question: QuestionId,
+        time: Duration,
+    ) -> Result<Option<Instant>, Misuse> {
+        let open = self.open.get(&question).ok_or(Misuse::UnknownQuestion)?;
+        let until = now.checked_add(time);
+        let Some(before) = self.machine.question_deadline(question) else { return Ok(None) };
+        if until.is_some_and(|until| until <= before) {
+            return Ok(Some(before));
+        }
+        self.machine.set_timeout(now, question, time)?;
+        if let Some(entry) = &open.entry {
+            self.inbox.prolonged(Arc::clone(entry), until);
+        }
+        Ok(until)
+    }
+
     /// Tells something of a question to its connection.
     pub(super) fn remark(&mut self, question: QuestionId, event: ClientEvent) {
         if let Some(open) = self.open.get(&question) {

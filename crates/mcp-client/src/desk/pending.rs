@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, QuestionId};
 use tokio::sync::{Notify, watch};
@@ -46,9 +46,20 @@ impl PendingElicitation {
         &self.request
     }
 
-    /// When it ends as `cancel`; `None` is never.
+    /// When it ends as `cancel`; `None` is never. What [`extend`](Self::extend) gives counts, whoever asked for it.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        let state = self.desk.lock();
+        // One that has ended has none any more.
+        let is_open = state.open.contains_key(&self.question);
+        if is_open { state.machine.question_deadline(self.question) } else { self.deadline }
+    }
+
+    /// Leaves it open for `time` from now, where it would end before: the user is typing. See [`Desk::extend`].
+    ///
+    /// # Errors
+    /// [`Misuse::UnknownQuestion`] if it has ended.
+    pub fn extend(&self, time: Duration) -> Result<Option<Instant>, Misuse> {
+        self.desk.extend(self.question, time)
     }
 
     /// Answers it. The answer is checked, and filled with defaults.
