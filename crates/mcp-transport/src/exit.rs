@@ -90,5 +90,22 @@ mod tests {
         assert_eq!(ProcessExit::from_signal(9).to_string(), "signal 9 (SIGKILL)");
         assert_eq!(ProcessExit::from_signal(64).to_string(), "signal 64");
         assert_eq!(ProcessExit::unknown().to_string(), "an unknown status");
+        let names = ["HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "PIPE", "ALRM", "TERM"];
+        for (signal, name) in [1, 2, 3, 6, 9, 11, 13, 14, 15].into_iter().zip(names) {
+            let text = ProcessExit::from_signal(signal).to_string();
+            assert_eq!(text, format!("signal {signal} (SIG{name})"));
+        }
+    }
+
+    #[test]
+    fn only_code_zero_is_a_success() {
+        for (exit, code, signal, success) in [
+            (ProcessExit::from_code(0), Some(0), None, true),
+            (ProcessExit::from_code(1), Some(1), None, false),
+            (ProcessExit::from_signal(9), None, Some(9), false),
+            (ProcessExit::unknown(), None, None, false),
+        ] {
+            assert_eq!((exit.code(), exit.signal(), exit.success()), (code, signal, success));
+        }
     }
 }

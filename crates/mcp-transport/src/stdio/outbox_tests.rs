@@ -262,3 +262,18 @@ fn an_outbox_that_ended_or_broke_holds_no_message() {
         assert!(!outbox.take_batch(&mut Batch::default()));
     }
 }
+
+/// What an error says of the outcome: bytes that were handed over have left, those of a living stream may still.
+#[test]
+fn a_message_may_leave_until_the_stream_is_dead_and_has_left_from_its_first_byte() {
+    for dies in [Outbox::break_off as fn(&mut Outbox) -> Released, |outbox| {
+        outbox.end(Error::new(ErrorKind::Closed, "over"))
+    }] {
+        let mut outbox = Outbox::new(100);
+        let (first, second) = (put(&mut outbox, 8), put(&mut outbox, 8));
+        assert!(outbox.may_leave(first) && outbox.may_leave(second));
+        hand_over(&mut outbox, 1, 1);
+        dies(&mut outbox).wake();
+        assert!(outbox.may_leave(first) && !outbox.may_leave(second));
+    }
+}

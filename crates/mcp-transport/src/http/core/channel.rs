@@ -162,6 +162,8 @@ impl Machine for ChannelCore {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// protocol:H-62, auth:SEC-17, auth:SEC-07
@@ -185,5 +187,57 @@ mod tests {
         check("http://u:p@h:8080/x", None);
         check("javascript:alert(1)", None);
         check("http://", None);
+    }
+
+    /// auth:SEC-18: what drips or is silent ends the channel in its time and says which it was; a complete event ends no time.
+    #[test]
+    fn a_channel_that_drips_or_is_silent_ends_in_its_time() {
+        for (idle, text, due, reason) in [
+            (
+                None,
+                "event: endpoint\ndata: /x",
+                Some(30),
+                "a message of the stream took longer than 30000 ms",
+            ),
+            (None, "event: endpoint\ndata: /x\n\n", None, ""),
+            (
+                Some(20),
+                "event: endpoint\ndata: /x\n\n",
+                Some(20),
+                "the silence of the stream took longer than 20000 ms",
+            ),
+            (
+                Some(20),
+                "event: endpoint\ndata: /x",
+                Some(20),
+                "the silence of the stream took longer than 20000 ms",
+            ),
+            (
+                Some(40),
+                "event: endpoint\ndata: /x",
+                Some(30),
+                "a message of the stream took longer than 30000 ms",
+            ),
+        ] {
+            let mut config = Config::default();
+            config.timeouts.stream_idle = idle.map(Duration::from_secs);
+            let now = Instant::now();
+            let mut core = ChannelCore::new(now, &Arc::new(config));
+            core.handle_chunk(now, Bytes::from_static(text.as_bytes())).unwrap();
+            while core.poll().unwrap() == Step::Message {}
+            let due = due.map(|due| now + Duration::from_secs(due));
+            assert_eq!(core.poll_timeout(), due, "{text:?} {idle:?}");
+            let Some(due) = due else {
+                core.handle_timeout(now + Duration::from_secs(100_000), 0.0).unwrap();
+                continue;
+            };
+            core.handle_timeout(due - Duration::from_millis(1), 0.0).unwrap();
+            assert_eq!(core.poll().unwrap(), Step::Read);
+            let error = core.handle_timeout(due, 0.0).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionLost);
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            assert_eq!(cause.as_deref(), Some(reason), "{text:?} {idle:?}");
+            assert_eq!(core.poll().unwrap(), Step::Done);
+        }
     }
 }

@@ -114,3 +114,42 @@ fn candidates(dir: &Path, program: &Path, env: &[(OsString, OsString)]) -> Vec<P
 fn may_execute(_found: &std::fs::Metadata) -> bool {
     true
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A directory of that name is passed over, and so is a file that may not be executed; whose fault it was is told.
+    #[test]
+    fn only_a_file_that_may_be_executed_is_found() {
+        let root = std::env::temp_dir().join(format!("mcp-lookup-{}", std::process::id()));
+        let folder = |name: &str| {
+            let folder = root.join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let file = |folder: &Path, mode: u32| {
+            let file = folder.join("prog");
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let (nested, plain, right) = (folder("nested"), folder("plain"), folder("right"));
+        folder("nested/prog");
+        file(&plain, 0o644);
+        file(&right, 0o755);
+        let found = |dirs: &[&Path]| {
+            let path = std::env::join_paths(dirs).unwrap();
+            find_program(&StdioServer::new("prog"), &[("PATH".into(), path)])
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(found(&[&nested, &plain, &right]), Ok(right.join("prog")));
+        let denied = found(&[&nested, &plain]).unwrap_err();
+        assert!(denied.contains("no permission") && denied.contains("plain"), "{denied}");
+        assert!(found(&[&nested]).unwrap_err().contains("not on the child's PATH"));
+        let here = StdioServer::new("prog").current_dir(right.join("prog"));
+        assert!(find_program(&here, &[]).unwrap_err().to_string().contains("is no directory"));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}
