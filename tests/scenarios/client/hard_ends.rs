@@ -79,7 +79,7 @@ async fn ends(
     (error, took)
 }
 
-/// protocol:C-08: each progress starts the time anew, and none moves the hard end.
+/// protocol:L-41: each progress starts the time anew, and none moves the hard end.
 #[tokio::test(start_paused = true)]
 async fn progress_extends_the_time_of_a_call_up_to_its_hard_end() {
     for (goes_on_for, expected) in [(100, Ok(7)), (3, Err(3 + 2))] {
@@ -114,7 +114,7 @@ fn task(status: &str) -> Value {
     })
 }
 
-/// protocol:TK-07: a call that became a task is waited for up to its hard end, however often the server is asked meanwhile; the
+/// A call that became a task is waited for up to its hard end, however often the server is asked meanwhile; the
 /// timeout is for one request.
 #[tokio::test(start_paused = true)]
 async fn a_task_is_awaited_up_to_the_hard_end_of_its_call() {

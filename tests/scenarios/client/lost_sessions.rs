@@ -245,7 +245,7 @@ async fn however_many_calls_lose_the_session_there_is_one_new_handshake() {
     }
 }
 
-/// protocol:H-14, protocol:H-17: what goes on outside of calls: notices, the standing stream, what was set up in the session.
+/// protocol:H-14: what goes on outside of calls: notices, the standing stream, what was set up in the session.
 #[tokio::test]
 async fn the_new_session_has_its_own_stream_and_what_was_set_up_in_the_old_one() {
     for refusal in REFUSALS {
@@ -320,7 +320,7 @@ async fn a_server_that_loses_every_session_is_no_reason_to_go_on_for_ever() {
     }
 }
 
-/// A session that is lost is not ended, and closing does not wait for a server that does not know it.
+/// protocol:H-16: a session that is lost is not ended, and closing does not wait for a server that does not know it.
 #[tokio::test]
 async fn closing_after_a_loss_asks_nothing_of_the_old_session_twice() {
     for refusal in REFUSALS {

@@ -52,7 +52,7 @@ fn modes() -> [(&'static str, Mode); 3] {
     [("legacy", Mode::Legacy), ("modern", Mode::Pinned(ProtocolVersion::V2026_07_28)), ("auto", Mode::Auto)]
 }
 
-/// auth:G-13, protocol:C-02: `initialize` is never cancelled; what is given up with it is the connection.
+/// auth:G-13, protocol:C-01: `initialize` is never cancelled; what is given up with it is the connection.
 #[test]
 fn nothing_is_left_of_a_connect_wherever_it_is_dropped() {
     let mut points = 0;

@@ -291,7 +291,7 @@ fn in_a_runtime<T>(scenario: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(scenario)
 }
 
-/// auth:G-13, protocol:C-05, protocol:H-21
+/// auth:G-13, protocol:C-01, protocol:C-03, protocol:H-24
 #[test]
 fn nothing_is_left_of_a_future_over_http_wherever_it_is_dropped() {
     let acts: [(&str, Act); 8] = [

@@ -379,7 +379,7 @@ fn check(flow: &Flow) -> usize {
     points
 }
 
-/// auth:G-13, seed:B24, protocol:C-05
+/// auth:G-13, seed:B24, protocol:C-01, protocol:C-03
 #[test]
 fn nothing_is_left_of_a_future_wherever_it_is_dropped() {
     let points: usize = flows().iter().map(check).sum();
