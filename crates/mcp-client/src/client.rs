@@ -108,7 +108,10 @@ impl Client {
             }
             Err(error) => {
                 self.close().await;
-                Err(error)
+                Err(match self.inner.driver.link() {
+                    Link::Line(link) => error.with_stderr_tail(link.stderr_tail()),
+                    _ => error,
+                })
             }
         }
     }

@@ -121,6 +121,58 @@ async fn a_program_that_ends_at_once_fails_the_connect_with_its_last_words() {
     assert!(message.contains("exit code 3") && message.contains("no such database"), "{message}");
 }
 
+/// field: the program waits for a login, an answer of a prompt, another protocol: what it said about that is in the error, however
+/// connecting failed. It is patient, so that the words are there before it is ended, however slowly the machine runs.
+#[tokio::test]
+async fn whatever_a_connect_fails_of_it_tells_the_last_words_of_the_program() {
+    let answer = |member: &str| {
+        let id = r#"$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')"#;
+        format!(r#"read -r line; printf '{{"jsonrpc":"2.0","id":%s,{member}}}\n' "{id}""#)
+    };
+    let dialect = r#""result":{"protocolVersion":"banana","capabilities":{}}"#;
+    for (talk, kind) in [
+        (String::new(), ErrorKind::Timeout),
+        ("echo 'usage: server [--stdio]'".to_owned(), ErrorKind::Timeout),
+        (answer(dialect), ErrorKind::UnsupportedVersion),
+        (answer(r#""result":7"#), ErrorKind::PeerMisbehaved),
+        (answer(r#""error":{"code":-32000,"message":"no"}"#), ErrorKind::Rpc),
+        ("exec >&-".to_owned(), ErrorKind::Closed),
+    ] {
+        let silent = kind == ErrorKind::Timeout;
+        let script = format!("{talk}\nprintf 'log in at \\033[1mhttp://x\\n' >&2; cat >/dev/null");
+        let time = if silent { Duration::from_millis(1) } else { Duration::from_secs(600) };
+        let connecting = builder().initialize_timeout(time).connect(sh(&script));
+        let error = within(connecting).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{talk}: {error}");
+        assert_eq!(error.stderr_tail(), Some("log in at \u{1b}[1mhttp://x\n"), "{talk}");
+        let shown = error.to_string();
+        assert!(shown.ends_with(r"standard error ends with: log in at \u{1b}[1mhttp://x"), "{shown}");
+        assert_eq!(shown.matches("standard error").count(), 1, "{shown}");
+    }
+}
+
+/// protocol:T-06: it is cut as that of a dead process is.
+#[tokio::test]
+async fn the_message_of_a_connect_that_fails_shows_the_end_of_long_last_words() {
+    let script =
+        "i=0; while [ $i -lt 1000 ]; do echo \"line $i of many\" >&2; i=$((i+1)); done; cat >/dev/null";
+    let connecting = builder().initialize_timeout(Duration::from_millis(1)).connect(sh(script));
+    let error = within(connecting).await.unwrap_err();
+    assert!(error.stderr_tail().unwrap().starts_with("line 0 of many\n"));
+    let shown = error.to_string();
+    assert!(shown.ends_with("line 999 of many") && shown.len() < 2300, "{shown}");
+}
+
+/// Nothing is made up where nothing was said.
+#[tokio::test]
+async fn a_silent_program_has_no_last_words() {
+    for script in ["cat >/dev/null", "echo >&2; cat >/dev/null"] {
+        let connecting = builder().initialize_timeout(Duration::from_millis(1)).connect(sh(script));
+        let shown = within(connecting).await.unwrap_err().to_string();
+        assert_eq!(shown, "no answer to the handshake (server/discover, initialize) within 1 ms");
+    }
+}
+
 #[tokio::test]
 async fn a_missing_program_is_a_transport_error_that_names_it() {
     let error = builder().connect(StdioServer::new("no-such-program-here")).await.unwrap_err();

@@ -219,4 +219,9 @@ impl LineLink {
     pub(crate) async fn close(&self) -> CloseReport {
         self.sender.close().await
     }
+
+    /// What a child process wrote last to its standard error, once the connection is closed.
+    pub(crate) fn stderr_tail(&self) -> Option<&str> {
+        self.sender.stderr_tail()
+    }
 }

@@ -6,7 +6,6 @@ mod limit;
 mod place;
 
 use std::fmt;
-#[cfg(feature = "host")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
-use mcp_transport::{ProcessExit, TlsFailure};
+use mcp_transport::{ProcessExit, TlsFailure, Untrusted};
 
 use self::cause::Cause;
 pub use self::kind::ErrorKind;
@@ -23,6 +22,9 @@ pub(crate) use self::limit::as_u64;
 pub(crate) use self::place::Place;
 #[cfg(feature = "schema")]
 use crate::schema::OutputError;
+
+/// How many bytes of standard error `Display` shows, as the error of a dead process does.
+const MAX_SHOWN_TAIL: usize = 2048;
 
 /// Why an operation of the client failed.
 ///
@@ -43,6 +45,8 @@ struct Inner {
     /// The HTTP status that the error object of a server came with, where that was no success.
     status: Option<u16>,
     place: Option<Place>,
+    /// Where the cause does not have it: what the program wrote with which connecting failed.
+    stderr_tail: Option<Arc<str>>,
 }
 
 impl Error {
@@ -114,9 +118,12 @@ impl Error {
         self.transport().and_then(mcp_transport::Error::exit)
     }
 
-    /// The last words of the server process on its standard error. Untrusted.
+    /// The last words of the server process on its standard error, as much as
+    /// [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: where it ended, and for whatever reason connecting to it
+    /// failed, also where it was this client that ended it then. Untrusted.
     pub fn stderr_tail(&self) -> Option<&str> {
-        self.transport().and_then(mcp_transport::Error::stderr_tail)
+        let own = self.inner.stderr_tail.as_deref();
+        own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
     }
 
     /// The `WWW-Authenticate` challenges of a refused request. Untrusted.
@@ -183,6 +190,14 @@ impl Error {
         }
     }
 
+    /// What the program wrote with which connecting failed, where the error does not have it yet.
+    pub(crate) fn with_stderr_tail(mut self, tail: Option<&str>) -> Self {
+        if self.stderr_tail().is_none_or(str::is_empty) {
+            self.inner.stderr_tail = tail.map(Arc::from);
+        }
+        self
+    }
+
     /// The answer of the server came with this HTTP status.
     pub(crate) fn answered_with(mut self, status: u16) -> Self {
         let is_answer = matches!(self.inner.cause, Cause::Call(_)) && self.error_object().is_some();
@@ -218,6 +233,7 @@ impl Error {
                 first_attempt: None,
                 status: None,
                 place: None,
+                stderr_tail: None,
             }),
         }
     }
@@ -297,7 +313,11 @@ impl Error {
                     == other.exit().map(|exit| (exit.code(), exit.signal()))
                 && self.stderr_tail() == other.stderr_tail()
         };
-        self.inner.cause.to_string() == other.inner.cause.to_string() || ends_alike()
+        let same_words = || {
+            self.inner.cause.to_string() == other.inner.cause.to_string()
+                && self.inner.stderr_tail == other.inner.stderr_tail
+        };
+        same_words() || ends_alike()
     }
 }
 
@@ -339,6 +359,12 @@ impl fmt::Display for Error {
                 write!(f, "no answer to the handshake (server/discover, initialize) within {millis} ms")?;
             }
             cause => cause.fmt(f)?,
+        }
+        if let Some(tail) =
+            self.inner.stderr_tail.as_deref().map(str::trim_end).filter(|tail| !tail.is_empty())
+        {
+            let tail = Untrusted::last(tail, MAX_SHOWN_TAIL);
+            write!(f, "; the server's standard error ends with: {tail}")?;
         }
         match &self.inner.first_attempt {
             // Most programs that cannot start cannot do so twice, in the same words.

@@ -271,6 +271,13 @@ impl Keeper {
         self.shared.end(&error);
     }
 
+    /// Also after a close of our own, whose error leaves them out: whoever closed because nothing came of the connection asks.
+    fn keep_last_words(&mut self) {
+        if let Some(kept) = &mut self.process {
+            self.shared.set_last_words(kept.stderr.tail());
+        }
+    }
+
     fn finish(&mut self, now: Instant) {
         self.finished = true;
         self.unwritten_bytes = self.unwritten_bytes.max(lock(&self.shared.outbox).unwritten_bytes());
@@ -278,6 +285,7 @@ impl Keeper {
         self.closing_input = None;
         self.left_output = None;
         self.tell();
+        self.keep_last_words();
         self.process = None;
         self.shared.set_report(CloseReport {
             stage: self.ladder.stage(),
@@ -297,6 +305,7 @@ impl Drop for Keeper {
         let unwritten_bytes = lock(&self.shared.outbox).unwritten_bytes();
         drop(self.shared.take_writer());
         self.tell();
+        self.keep_last_words();
         let stage = if self.exit.is_some() { CloseStage::Ended } else { CloseStage::Abandoned };
         self.shared.set_report(CloseReport {
             stage,

@@ -125,6 +125,13 @@ impl LineSender {
         self.handle.shared.begin_close();
         self.handle.shared.report().await
     }
+
+    /// The last bytes that the server process wrote to standard error, invalid UTF-8 replaced, whoever ended the connection. `None`
+    /// until the connection is closed (until [`close`](Self::close) is done), where nothing was written, and over a byte stream.
+    /// Untrusted: show it through [`Untrusted`](crate::Untrusted).
+    pub fn stderr_tail(&self) -> Option<&str> {
+        self.handle.shared.last_words()
+    }
 }
 
 impl fmt::Debug for LineSender {

@@ -39,6 +39,8 @@ pub(crate) struct Shared {
     reader_waker: Mutex<Option<Waker>>,
     /// The output of a connection whose receiver was dropped: still drained, so that the peer can end.
     left_output: Mutex<Option<BoxRead>>,
+    /// What a process wrote last to its standard error, from before the report is there.
+    last_words: OnceLock<Arc<str>>,
     report: OnceLock<CloseReport>,
     reported: Notify,
 }
@@ -71,6 +73,7 @@ impl Shared {
             ended: OnceLock::new(),
             reader_waker: Mutex::new(None),
             left_output: Mutex::new(None),
+            last_words: OnceLock::new(),
             report: OnceLock::new(),
             reported: Notify::new(),
         }
@@ -234,6 +237,17 @@ impl Shared {
 
     pub(super) fn take_left_output(&self) -> Option<BoxRead> {
         lock(&self.left_output).take()
+    }
+
+    /// Comes before [`set_report`](Self::set_report). Keeps nothing where nothing was said.
+    pub(super) fn set_last_words(&self, words: Arc<str>) {
+        if !words.is_empty() {
+            let _ = self.last_words.set(words);
+        }
+    }
+
+    pub(super) fn last_words(&self) -> Option<&str> {
+        self.last_words.get().map(|words| &**words)
     }
 
     pub(super) fn set_report(&self, report: CloseReport) {
