@@ -46,7 +46,7 @@ pub struct FreshList<T> {
 pub struct ListState<T> {
     /// The items, as they were when the list was last read to its end.
     pub items: Arc<[T]>,
-    /// How often it was read to its end; 1 at first.
+    /// How often it was read to its end; 1 at first, as [`List::watch`] waits for that.
     pub reads: u64,
     /// Why the newest attempt to read it, or to follow its changes, failed. The items are older than they should be
     /// then. A later reading that succeeds clears it.
@@ -84,38 +84,94 @@ where
     /// Those of the first reading, and what ends the connection meanwhile.
     pub async fn watch(self) -> Result<FreshList<<R::Result as ListedItem>::Item>, Error> {
         let list = self.fresh();
-        let client = list.client().clone();
-        let (feature, filter) = changes(R::Result::kind());
-        let mut failure = None;
         // Before it is read: what changes in between must be told.
-        let subscription = if client.server().capabilities.declares(feature) {
-            match client.subscription(filter.clone()).await {
-                Ok(subscription) if filter.missing_from(subscription.granted()).is_empty() => {
-                    Some(subscription)
-                }
-                Ok(_) => None,
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Tls | ErrorKind::Transport) =>
-                {
-                    return Err(error);
-                }
-                Err(error) => {
-                    failure = Some(Arc::new(error));
-                    None
-                }
+        let (subscription, failure) = match list.subscribe().await {
+            Ok(subscription) => (subscription, None),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Closed | ErrorKind::Tls | ErrorKind::Transport) =>
+            {
+                return Err(error);
             }
-        } else {
-            None
+            Err(error) => (None, Some(error)),
         };
-        let items = list.clone().all().await?.into();
-        let followed = subscription.is_some();
+        let items = list.clone().all().await?;
+        Ok(list.keep(subscription, Some(items), failure, None))
+    }
+
+    /// As [`watch`](Self::watch), but the first attempt to read or follow the list may fail like any later one, and none takes longer
+    /// than `limit`. It fails where the connection is over.
+    #[cfg(feature = "host")]
+    pub(crate) async fn follow(
+        self,
+        limit: Duration,
+    ) -> Result<FreshList<<R::Result as ListedItem>::Item>, Error> {
+        let list = self.fresh();
+        let subscribed = tokio::time::timeout(limit, list.subscribe()).await;
+        let (subscription, unfollowed) = match subscribed.unwrap_or_else(|_| Err(Error::timed_out(limit))) {
+            Ok(subscription) => (subscription, None),
+            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+            Err(error) => (None, Some(error)),
+        };
+        let (items, unread) = match list.clone().all_within(Some(limit)).await {
+            Ok(items) => (Some(items), None),
+            Err(error) if error.kind() == ErrorKind::Closed => return Err(error),
+            Err(error) => (None, Some(error)),
+        };
+        Ok(list.keep(subscription, items, unread.or(unfollowed), Some(limit)))
+    }
+
+    /// Asks to be told of changes; `None` where the server tells of none.
+    async fn subscribe(&self) -> Result<Option<Subscription>, Error> {
+        let client = self.client();
+        let (feature, filter) = changes(R::Result::kind());
+        if !client.server().capabilities.declares(feature) {
+            return Ok(None);
+        }
+        let subscription = client.subscription(filter.clone()).await?;
+        Ok(Some(subscription).filter(|given| filter.missing_from(given.granted()).is_empty()))
+    }
+
+    async fn all_within(
+        self,
+        limit: Option<Duration>,
+    ) -> Result<Vec<<R::Result as ListedItem>::Item>, Error> {
+        match limit {
+            Some(limit) => {
+                let read = tokio::time::timeout(limit, self.all()).await;
+                read.unwrap_or_else(|_| Err(Error::timed_out(limit)))
+            }
+            None => self.all().await,
+        }
+    }
+
+    /// Starts who keeps the list. `items`: `None` where it could not be read yet.
+    fn keep(
+        self,
+        subscription: Option<Subscription>,
+        items: Option<Vec<<R::Result as ListedItem>::Item>>,
+        failure: Option<Error>,
+        limit: Option<Duration>,
+    ) -> FreshList<<R::Result as ListedItem>::Item> {
+        let client = self.client().clone();
+        let state = ListState {
+            reads: u64::from(items.is_some()),
+            items: items.unwrap_or_default().into(),
+            failure: failure.map(Arc::new),
+            followed: subscription.is_some(),
+        };
         let source = subscription.map_or_else(|| Source::Connection(client.events()), Source::Subscription);
-        let (sender, states) = watch::channel(Arc::new(ListState { items, reads: 1, failure, followed }));
+        let (sender, states) = watch::channel(Arc::new(state));
         let wanted = Arc::new(Notify::new());
-        let keeper =
-            Keeper { list, source, states: sender, wanted: Arc::clone(&wanted), read: Instant::now() };
+        let keeper = Keeper {
+            list: self,
+            limit,
+            source,
+            states: sender,
+            wanted: Arc::clone(&wanted),
+            read: Instant::now(),
+        };
         let task = spawn(client.driver().runtime(), keeper.keep());
-        Ok(FreshList { states, shared: Arc::new(Shared { wanted, task }) })
+        FreshList { states, shared: Arc::new(Shared { wanted, task }) }
     }
 }
 
@@ -145,6 +201,8 @@ where
     R::Result: ListedItem,
 {
     list: List<R>,
+    /// How long a reading may take with all its pages.
+    limit: Option<Duration>,
     source: Source,
     states: watch::Sender<Arc<ListState<<R::Result as ListedItem>::Item>>>,
     wanted: Arc<Notify>,
@@ -210,7 +268,7 @@ where
                 return Told::End;
             }
         }
-        let mut reading = Box::pin(self.list.clone().all());
+        let mut reading = Box::pin(self.list.clone().all_within(self.limit));
         let mut again = false;
         let outcome = loop {
             tokio::select! {

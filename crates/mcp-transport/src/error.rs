@@ -92,6 +92,9 @@ pub enum SpawnFailure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsFailure {
+    /// The certificate of the server is one of an authority (`CA:TRUE`), which no server may present, whoever trusts it. So is what
+    /// `openssl req -x509` makes by itself.
+    AuthorityAsServer,
     /// The certificate of the server has expired, or the clock of this machine is wrong.
     CertificateExpired,
     /// The certificate of the server cannot be used in another way; the source of the error says in which.
@@ -110,7 +113,7 @@ pub enum TlsFailure {
     NothingInCommon,
     /// The server breaks the rules of TLS.
     Protocol,
-    /// The certificate of the server is of an issuer that is not trusted, its own included.
+    /// The certificate of the server is of an issuer that is not trusted. One that is signed by itself is its own issuer.
     UnknownIssuer,
 }
 

@@ -282,3 +282,39 @@ async fn over_http_the_exchange_ends_at_the_hard_end() {
     is_hard_end(&error, 3 * SECOND);
     within(serving).await.unwrap();
 }
+
+/// Of several hard ends the shortest counts, in whatever order they are said: nobody undoes the end that another one relies on.
+#[tokio::test(start_paused = true)]
+async fn the_shortest_hard_end_counts() {
+    let (client, mut peer) = connected(builder()).await;
+    for turn in 0..3 {
+        let call = client.call_tool("t", json!({})).timeout(SECOND);
+        let call = match turn {
+            0 => call.max_total(2 * SECOND).reset_on_progress(9 * SECOND),
+            1 => call.reset_on_progress(2 * SECOND).max_total(9 * SECOND),
+            _ => call.max_total(9 * SECOND).max_total(2 * SECOND),
+        };
+        let resets = turn < 2;
+        let (error, took) = ends(&client, call, async {
+            let call = peer.expect("tools/call").await;
+            if !resets {
+                return;
+            }
+            let token = &call["params"]["_meta"]["progressToken"];
+            for progress in 0.. {
+                tokio::time::sleep(SECOND / 2).await;
+                let params = json!({ "progressToken": token, "progress": progress });
+                peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
+                    .await;
+            }
+        })
+        .await;
+        if resets {
+            is_hard_end(&error, 2 * SECOND);
+            assert_eq!(took, 2 * SECOND);
+        } else {
+            is_timeout(&error, SECOND);
+        }
+        peer.expect("notifications/cancelled").await;
+    }
+}

@@ -1,7 +1,11 @@
 //! One table of the tools of all servers that follows what happens.
 
-use mcp_client::host::{FreshTools, Host, HostLimits, ToolNames, ToolTable};
-use serde_json::json;
+use std::time::Duration;
+
+use mcp_client::Mode;
+use mcp_client::host::{FreshTools, Host, HostLimits, Reconnect, ToolNames, ToolTable};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use super::support::*;
 use crate::client::peer::{Peer, builder};
@@ -20,11 +24,21 @@ async fn telling(plug: &mut Plug) -> Peer {
     peer
 }
 
-async fn serve(peer: &mut Peer, names: &[&str]) {
-    let request = peer.expect("tools/list").await;
+fn listed(names: &[&str]) -> Value {
     let tools: Vec<_> =
         names.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } })).collect();
-    peer.answer(&request, json!({ "tools": tools })).await;
+    json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" })
+}
+
+async fn serve(peer: &mut Peer, names: &[&str]) {
+    let request = peer.expect("tools/list").await;
+    peer.answer(&request, listed(names)).await;
+}
+
+async fn refuse(peer: &mut Peer, message: &str) {
+    let request = peer.expect("tools/list").await;
+    let error = json!({ "code": -32603, "message": message });
+    peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
 }
 
 async fn tell(peer: &mut Peer) {
@@ -41,7 +55,8 @@ fn host() -> Host {
 fn shown(table: &ToolTable) -> String {
     let names = table.iter().map(|tool| format!("{}@{}", tool.name(), tool.generation()));
     let failures = table.failures().iter().map(|(server, error)| format!("!{server} {}", kind(error)));
-    names.chain(failures).collect::<Vec<_>>().join(" ")
+    let unfollowed = table.unfollowed().iter().map(|server| format!("?{server}"));
+    names.chain(failures).chain(unfollowed).collect::<Vec<_>>().join(" ")
 }
 
 async fn next(tools: &mut FreshTools) -> String {
@@ -131,11 +146,7 @@ async fn a_list_that_fails_is_told_and_costs_no_other_and_is_read_again_on_reque
 
     // What cannot be read later keeps the tools that it had, and says so.
     tell(&mut bad).await;
-    let (seen, ()) = tokio::join!(next(&mut tools), async {
-        let request = bad.expect("tools/list").await;
-        let error = json!({ "code": -32603, "message": "not now" });
-        bad.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
-    });
+    let (seen, ()) = tokio::join!(next(&mut tools), refuse(&mut bad, "not now"));
     assert_eq!(seen, "bad__y@2 good__x@1 slow__z@3 !bad rpc");
 }
 
@@ -151,7 +162,7 @@ async fn a_flood_of_changes_is_a_few_readings() {
     let (seen, ()) = tokio::join!(next(&mut tools), async {
         serve(&mut peer, &["y"]).await;
         // All of them are covered by the first reading, or by one more.
-        if let Ok(request) = tokio::time::timeout(SECOND, peer.expect("tools/list")).await {
+        if let Ok(request) = timeout(SECOND, peer.expect("tools/list")).await {
             peer.answer(&request, json!({ "tools": [] })).await;
         }
         peer.expect_silence(SECOND).await;
@@ -165,7 +176,7 @@ async fn nothing_is_followed_without_a_host_or_a_listener() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let quiet = async |tasks: usize| {
         while alive() > tasks {
-            tokio::time::sleep(SECOND).await;
+            sleep(SECOND).await;
         }
     };
     let host = host();
@@ -177,14 +188,14 @@ async fn nothing_is_followed_without_a_host_or_a_listener() {
     drop(tools);
     assert_eq!(shown(&other.current()), "srv__x@1");
     drop(other);
-    tokio::time::timeout(10 * SECOND, quiet(before)).await.unwrap();
+    timeout(10 * SECOND, quiet(before)).await.unwrap();
 
     // Given up in the middle.
     {
         let watching = host.watch_tools(ToolNames::default());
-        assert!(tokio::time::timeout(SECOND / 2, watching).await.is_err());
+        assert!(timeout(SECOND / 2, watching).await.is_err());
     }
-    tokio::time::timeout(10 * SECOND, quiet(before)).await.unwrap();
+    timeout(10 * SECOND, quiet(before)).await.unwrap();
 
     let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), async {
         // The request of the one that was given up, and its cancellation.
@@ -194,7 +205,8 @@ async fn nothing_is_followed_without_a_host_or_a_listener() {
     });
     drop(host);
     let ended = async { while tools.changed().await.is_some() {} };
-    tokio::time::timeout(10 * SECOND, ended).await.unwrap();
+    timeout(10 * SECOND, ended).await.unwrap();
+    assert!(tools.current().is_empty(), "a server that is not connected has no tools in the table");
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,4 +217,118 @@ async fn a_host_without_servers_has_an_empty_table_at_once() {
     let (_plug, mut peer) = connected(&host, "srv").await;
     let (seen, ()) = tokio::join!(next(&mut tools), serve(&mut peer, &["x"]));
     assert_eq!(seen, "srv__x@1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_table_waits_for_no_server_that_comes_after_the_call() {
+    let host = host();
+    let (_pa, mut a) = connected(&host, "a").await;
+    let watching = tokio::spawn({
+        let host = host.clone();
+        async move { host.watch_tools(ToolNames::default()).await }
+    });
+    let request = a.expect("tools/list").await;
+    let _late = connected(&host, "late").await;
+    sleep(SECOND / 2).await;
+    a.answer(&request, listed(&["x"])).await;
+    let tools = timeout(SECOND / 4, watching).await.unwrap().unwrap();
+    assert_eq!(shown(&tools.current()), "a__x@1");
+}
+
+/// Servers that die while they are read and come back by the policy of the host.
+#[tokio::test(start_paused = true)]
+async fn the_first_table_waits_for_no_server_that_comes_and_goes() {
+    let mut limits = HostLimits::default();
+    limits.list_timeout = SECOND;
+    let mut policy = Reconnect::default();
+    (policy.max_attempts, policy.first_wait, policy.longest_wait) = (100, SECOND / 10, SECOND / 10);
+    let host = Host::builder(builder()).limits(limits).reconnect(policy).build();
+    let (_good, mut good) = connected(&host, "good").await;
+    for (name, offset) in [("a", 0), ("b", 400)] {
+        let (connector, mut plug) = plug();
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(offset)).await;
+            loop {
+                let peer = telling(&mut plug).await;
+                sleep(SECOND * 8 / 10).await;
+                drop(peer);
+            }
+        });
+        host.connect(name, connector).await.unwrap();
+    }
+    let watching = timeout(3 * SECOND, host.watch_tools(ToolNames::default()));
+    let (tools, ()) = tokio::join!(watching, serve(&mut good, &["x"]));
+    assert!(shown(&tools.unwrap().current()).contains("good__x@1"));
+}
+
+/// The limit of a list holds for each reading, with all its pages.
+#[tokio::test(start_paused = true)]
+async fn a_later_reading_takes_no_longer_than_the_first_may() {
+    for is_paging in [false, true] {
+        let host = host();
+        let (_pa, mut a) = connected(&host, "a").await;
+        let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), serve(&mut a, &["x"]));
+        tell(&mut a).await;
+        let server = tokio::spawn(async move {
+            for page in 0.. {
+                let Some(request) = a.try_receive().await else { return };
+                if request["method"] == "tools/list" && is_paging {
+                    sleep(SECOND / 2).await;
+                    let mut result = listed(&["y"]);
+                    result["nextCursor"] = json!(page.to_string());
+                    a.answer(&request, result).await;
+                }
+            }
+        });
+        let seen = timeout(2 * SECOND, next(&mut tools)).await.unwrap();
+        assert_eq!(seen, "a__x@1 !a timeout");
+        server.abort();
+    }
+}
+
+/// A server that is not ready when it is first asked, and tells of the change when it is.
+#[tokio::test(start_paused = true)]
+async fn a_change_is_followed_also_where_the_first_reading_failed() {
+    let host = host();
+    let (_pa, mut a) = connected(&host, "a").await;
+    let (mut tools, ()) =
+        tokio::join!(host.watch_tools(ToolNames::default()), refuse(&mut a, "still loading"));
+    assert_eq!(shown(&tools.current()), "!a rpc");
+    tell(&mut a).await;
+    let (seen, ()) = tokio::join!(next(&mut tools), serve(&mut a, &["x"]));
+    assert_eq!(seen, "a__x@1");
+}
+
+/// A server that ends its subscription is told from one that tells of changes, and asked anew on request.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_followed_no_longer_is_told_and_followed_again_on_request() {
+    let host = Host::builder(builder().mode(Mode::Auto)).build();
+    let (connector, mut plug) = plug();
+    let (client, mut peer) = tokio::join!(host.connect("srv", connector), async {
+        let mut peer = plug.peer().await;
+        let discover = peer.expect("server/discover").await;
+        let facts = json!({
+            "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } },
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        });
+        peer.answer(&discover, facts).await;
+        peer
+    });
+    client.unwrap();
+    let grant = async |peer: &mut Peer, names: &[&str]| {
+        let listen = peer.expect("subscriptions/listen").await;
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
+        let params = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
+        let method = "notifications/subscriptions/acknowledged";
+        peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        serve(peer, names).await;
+        listen
+    };
+    let (mut tools, listen) = tokio::join!(host.watch_tools(ToolNames::default()), grant(&mut peer, &["x"]));
+    assert_eq!(shown(&tools.current()), "srv__x@1");
+    peer.answer(&listen, json!({ "resultType": "complete" })).await;
+    assert_eq!(next(&mut tools).await, "srv__x@1 ?srv");
+    tools.refresh();
+    let (seen, _) = tokio::join!(next(&mut tools), grant(&mut peer, &["y"]));
+    assert_eq!(seen, "srv__y@1");
 }

@@ -146,7 +146,7 @@ async fn certificates_that_do_not_hold_are_refused_by_name() {
 
 /// auth:SEC-20: what `openssl req -x509` makes, one of an authority, and what other tools make, one of nobody
 #[tokio::test]
-async fn a_certificate_of_its_own_is_refused_until_it_is_added() {
+async fn a_certificate_of_its_own_is_refused_until_it_is_added_and_one_of_an_authority_always() {
     for is_authority in [true, false] {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         if is_authority {
@@ -156,15 +156,17 @@ async fn a_certificate_of_its_own_is_refused_until_it_is_added() {
         let certificate = params.self_signed(&key).unwrap();
         let pem = certificate.pem();
         let port = serve(&certificate, &key).await;
-        let failure = match call_with_roots("localhost", port, None).await.1.unwrap_err().kind() {
-            ErrorKind::Tls(failure) => failure,
-            other => panic!("{other:?}"),
-        };
-        let expected = if is_authority { TlsFailure::CertificateInvalid } else { TlsFailure::UnknownIssuer };
-        assert_eq!(failure, expected);
-        if !is_authority {
-            let added = Authority { pem, issuer: Issuer::new(params, key) };
-            call_with_roots("localhost", port, Some(&added)).await.1.unwrap();
+        let refused = call_with_roots("localhost", port, None).await.1.unwrap_err();
+        let expected = if is_authority { TlsFailure::AuthorityAsServer } else { TlsFailure::UnknownIssuer };
+        assert_eq!(refused.kind(), ErrorKind::Tls(expected));
+        let added = Authority { pem, issuer: Issuer::new(params, key) };
+        let outcome = call_with_roots("localhost", port, Some(&added)).await.1;
+        if is_authority {
+            let refused = outcome.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Tls(expected));
+            assert!(refused.to_string().contains("CA:FALSE"), "{refused}");
+        } else {
+            outcome.unwrap();
         }
     }
 }

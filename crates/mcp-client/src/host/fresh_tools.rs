@@ -18,7 +18,7 @@ use super::handle::Host;
 use super::registry::Registry;
 use super::tool_names::{NamedTool, ToolNames, ToolTable};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::spawning::spawn;
 
 /// How many lists may lie before the keeper; who reads one more waits.
@@ -52,8 +52,9 @@ impl Host {
     /// Waits until the list of every server that is connected now was read once or could not be; for each,
     /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and
     /// [`max_list_bytes`](super::HostLimits::max_list_bytes) hold. A server that is not connected has no tools in the table; its tools are
-    /// there again, under the same names, once it is connected and its list was read. Must run inside a tokio runtime.
-    /// Dropping the future gives it up.
+    /// there again, under the same names, once it is connected and its list was read. Where a list cannot be read, the table has the
+    /// tools that it had and says so among its [`failures`](ToolTable::failures); it is read again when the server says that it changed.
+    /// Must run inside a tokio runtime. Dropping the future gives it up.
     ///
     /// ```no_run
     /// # use mcp_client::host::{Host, ToolNames};
@@ -103,7 +104,8 @@ impl FreshTools {
         self.tables.borrow_and_update().clone()
     }
 
-    /// Reads every list again soon, also those that could not be read. Returns at once.
+    /// Reads every list again soon, and asks the servers that no longer tell of changes
+    /// ([`ToolTable::unfollowed`]) to do so again. Returns at once.
     pub fn refresh(&self) {
         self.wanted.notify_one();
     }
@@ -140,33 +142,41 @@ struct Keeper {
 /// The list of one connection.
 struct Followed {
     generation: Generation,
-    /// Whether its first reading is still under way.
-    is_pending: bool,
-    tools: Vec<Arc<NamedTool>>,
-    failure: Option<Error>,
+    /// Whether the first table waits for its first reading.
+    is_awaited: bool,
+    known: Known,
     wanted: Arc<Notify>,
     _follower: Task,
+}
+
+/// What is known of a list. Nothing at first.
+#[derive(Default)]
+struct Known {
+    tools: Arc<[Arc<NamedTool>]>,
+    failure: Option<Error>,
+    is_unfollowed: bool,
 }
 
 /// What a follower has to tell of its list.
 struct News {
     server: Arc<str>,
     generation: Generation,
-    /// `None`: as before.
-    tools: Option<Vec<Arc<NamedTool>>>,
-    failure: Option<Error>,
+    known: Known,
 }
 
 impl Keeper {
     async fn keep(mut self) {
-        self.look();
+        self.look(true);
         self.publish();
         loop {
             tokio::select! {
                 event = self.events.next() => match event {
-                    None => return,
+                    None => {
+                        self.servers.clear();
+                        return self.publish();
+                    }
                     Some(HostEvent::State { .. } | HostEvent::Missed { .. }) => {
-                        if !self.look() {
+                        if !self.look(false) {
                             continue;
                         }
                     }
@@ -191,7 +201,7 @@ impl Keeper {
     }
 
     /// Follows the connections that there are now, and no others. Whether that changes the table.
-    fn look(&mut self) -> bool {
+    fn look(&mut self, is_first: bool) -> bool {
         let Some(registry) = self.registry.upgrade() else { return false };
         let mut connections = registry.connections();
         drop(registry);
@@ -205,14 +215,20 @@ impl Keeper {
         let is_changed = self.servers.len() != before;
         for (server, generation, client) in connections {
             if !self.servers.contains_key(&server) {
-                let followed = self.follow(&server, generation, client);
+                let followed = self.follow(&server, generation, client, is_first);
                 self.servers.insert(server, followed);
             }
         }
         is_changed
     }
 
-    fn follow(&self, server: &Arc<str>, generation: Generation, client: Client) -> Followed {
+    fn follow(
+        &self,
+        server: &Arc<str>,
+        generation: Generation,
+        client: Client,
+        is_awaited: bool,
+    ) -> Followed {
         let wanted = Arc::new(Notify::new());
         let follower = Follower {
             server: Arc::clone(server),
@@ -224,14 +240,7 @@ impl Keeper {
             wanted: Arc::clone(&wanted),
         };
         let task = spawn(&Handle::current(), follower.follow(client));
-        Followed {
-            generation,
-            is_pending: true,
-            tools: Vec::new(),
-            failure: None,
-            wanted,
-            _follower: Task(task),
-        }
+        Followed { generation, is_awaited, known: Known::default(), wanted, _follower: Task(task) }
     }
 
     fn take(&mut self, news: News) {
@@ -239,23 +248,23 @@ impl Keeper {
         let Some(followed) = followed.filter(|followed| followed.generation == news.generation) else {
             return;
         };
-        followed.is_pending = false;
-        followed.failure = news.failure;
-        if let Some(tools) = news.tools {
-            followed.tools = tools;
-        }
+        followed.is_awaited = false;
+        followed.known = news.known;
     }
 
     fn publish(&self) {
-        // The first table is whole.
-        if self.tables.borrow().is_none() && self.servers.values().any(|followed| followed.is_pending) {
+        // The first table is whole; no server that comes later holds it up.
+        if self.tables.borrow().is_none() && self.servers.values().any(|followed| followed.is_awaited) {
             return;
         }
         let mut table = ToolTable::default();
         for (server, followed) in &self.servers {
-            table.add(&followed.tools);
-            if let Some(error) = &followed.failure {
+            table.add(&followed.known.tools);
+            if let Some(error) = &followed.known.failure {
                 table.fail(Arc::clone(server), error.clone());
+            }
+            if followed.known.is_unfollowed {
+                table.unfollow(Arc::clone(server));
             }
         }
         // Whoever waits for the first may have been dropped, and this task with it.
@@ -275,40 +284,48 @@ struct Follower {
 }
 
 impl Follower {
+    /// Until the connection is over: the host says so too, and takes the tools out of the table.
     async fn follow(self, client: Client) {
-        let mut list = loop {
-            let watch = client.list_tools().max_bytes(self.max_bytes).watch();
-            let watched = tokio::time::timeout(self.limit, watch).await;
-            match watched.unwrap_or_else(|_| Err(Error::timed_out(self.limit))) {
-                Ok(list) => break list,
-                Err(error) => self.tell(None, Some(error)).await,
-            }
-            self.wanted.notified().await;
-        };
-        let mut state = list.current();
-        let mut reads = 0;
+        let mut tools: Arc<[Arc<NamedTool>]> = Arc::default();
         loop {
-            // Naming them is the same work again where they are the same tools.
-            let tools = (state.reads != reads)
-                .then(|| self.names.named(&self.server, self.generation, state.items.iter().cloned()));
-            reads = state.reads;
-            self.tell(tools, state.failure.as_deref().cloned()).await;
-            state = loop {
-                tokio::select! {
+            let list = client.list_tools().max_bytes(self.max_bytes).follow(self.limit).await;
+            let Ok(mut list) = list else { return };
+            let mut reads = 0;
+            let mut state = list.current();
+            loop {
+                // Naming them is the same work again where they are the same tools.
+                if state.reads != reads {
+                    reads = state.reads;
+                    tools =
+                        self.names.named(&self.server, self.generation, state.items.iter().cloned()).into();
+                }
+                let is_unfollowed = !state.followed;
+                let failure = state.failure.as_deref().cloned();
+                if !failure.as_ref().is_some_and(|error| error.kind() == ErrorKind::Closed) {
+                    self.tell(Arc::clone(&tools), failure, is_unfollowed).await;
+                }
+                state = tokio::select! {
                     changed = list.changed() => match changed {
-                        Some(state) => break state,
+                        Some(state) => state,
                         None => return,
                     },
-                    () = self.wanted.notified() => list.refresh(),
-                }
-            };
+                    // From the start, where there is more to ask for than the list.
+                    () = self.wanted.notified() => if is_unfollowed { break } else {
+                        list.refresh();
+                        continue;
+                    },
+                };
+            }
         }
     }
 
-    async fn tell(&self, tools: Option<Vec<Arc<NamedTool>>>, failure: Option<Error>) {
-        let server = Arc::clone(&self.server);
+    async fn tell(&self, tools: Arc<[Arc<NamedTool>]>, failure: Option<Error>, is_unfollowed: bool) {
         let failure = failure.map(|error| error.at_server(&self.server));
+        let known = Known { tools, failure, is_unfollowed };
         // The keeper ends its followers before itself.
-        let _ = self.teller.send(News { server, generation: self.generation, tools, failure }).await;
+        let _ = self
+            .teller
+            .send(News { server: Arc::clone(&self.server), generation: self.generation, known })
+            .await;
     }
 }

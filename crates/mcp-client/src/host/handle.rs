@@ -32,11 +32,13 @@ use crate::requests::Call;
 ///
 /// # async fn example(config: &str) -> Result<(), Box<dyn std::error::Error>> {
 /// let host = Host::new(Client::builder("my-app", "1.0"));
-/// for entry in ServersConfig::parse(config)?.entries() {
+/// for entry in ServersConfig::parse(config)?.entries().iter().filter(|entry| !entry.is_disabled()) {
 ///     // An application shows `entry.stdio_server()?.describe()` and asks before it starts what a file names.
-///     let connector = entry.expand(|name| std::env::var(name).ok())?.connector()?;
-///     if let Err(error) = host.connect(entry.name(), connector).await {
-///         eprintln!("{}: {error}", entry.name());
+///     match entry.expand(|name| std::env::var(name).ok()).and_then(|entry| entry.connector()) {
+///         Ok(connector) => {
+///             let _ = host.connect(entry.name(), connector).await.inspect_err(|error| eprintln!("{error}"));
+///         }
+///         Err(error) => eprintln!("{error}"),
 ///     }
 /// }
 /// let tools = ToolNames::default().table(host.list_tools().await);

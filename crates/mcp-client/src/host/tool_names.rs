@@ -136,6 +136,7 @@ pub struct ToolTable {
     tools: BTreeMap<Arc<str>, Arc<NamedTool>>,
     repeated: Vec<Arc<NamedTool>>,
     failures: Vec<(Arc<str>, Error)>,
+    unfollowed: Vec<Arc<str>>,
 }
 
 /// A tool with a name of its own. What its server says of it is untrusted.
@@ -163,6 +164,11 @@ impl ToolTable {
     /// Notes that the list of a server could not be fetched.
     pub(super) fn fail(&mut self, server: Arc<str>, error: Error) {
         self.failures.push((server, error));
+    }
+
+    /// Notes that a server does not tell when its tools change.
+    pub(super) fn unfollow(&mut self, server: Arc<str>) {
+        self.unfollowed.push(server);
     }
 
     /// The tool of this name.
@@ -194,6 +200,12 @@ impl ToolTable {
     /// list before, where there was one.
     pub fn failures(&self) -> &[(Arc<str>, Error)] {
         &self.failures
+    }
+
+    /// In a table that follows the lists ([`Host::watch_tools`](super::Host::watch_tools)), the servers that do not tell when their tools
+    /// change: they never said that they would, or do not any more. Their tools are as they were when they were last read.
+    pub fn unfollowed(&self) -> &[Arc<str>] {
+        &self.unfollowed
     }
 }
 

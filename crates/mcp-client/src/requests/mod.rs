@@ -73,18 +73,21 @@ impl<T> Call<T> {
     }
 
     /// The hard end of the call, whatever its [`timeout`](Self::timeout) and progress say and however long people think in the
-    /// middle of it. Default: 30 minutes, or the timeout where that is longer.
+    /// middle of it. Default: 30 minutes, or the timeout where that is longer. Where several are said, here or with
+    /// [`reset_on_progress`](Self::reset_on_progress), the shortest counts, in whatever order: nobody undoes the end that another
+    /// one relies on.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.untyped.options.max_total = Some(max_total);
+        let options = &mut self.untyped.options;
+        options.max_total = Some(options.max_total.map_or(max_total, |said| said.min(max_total)));
         self
     }
 
-    /// Lets each progress notification start the timeout anew, up to `max_total` in all. Asks for progress.
+    /// Lets each progress notification start the timeout anew, up to `max_total` in all (see [`max_total`](Self::max_total)). Asks for
+    /// progress.
     pub fn reset_on_progress(mut self, max_total: Duration) -> Self {
         self.untyped.options.reset_on_progress = true;
-        self.untyped.options.max_total = Some(max_total);
         self.untyped.options.progress = true;
-        self
+        self.max_total(max_total)
     }
 
     /// Asks for progress and calls `listener` with each, on the task that awaits the call.

@@ -43,7 +43,9 @@ impl TlsOptions {
         Self::default()
     }
 
-    /// Adds roots to the public ones, as PEM text.
+    /// Adds roots to the public ones, as PEM text: certificates of authorities, or one that a server signed itself. The latter must not
+    /// be one of an authority: `openssl req -x509` makes it so with `-addext basicConstraints=critical,CA:FALSE` and
+    /// `-addext subjectAltName=DNS:...`. A certificate that somebody else signed counts for nothing here; its authority does.
     ///
     /// # Errors
     ///

@@ -51,6 +51,10 @@ fn lasting(error: &Rustls) -> Option<TlsFailure> {
             }
             Certificate::Revoked => TlsFailure::CertificateRevoked,
             Certificate::UnknownIssuer => TlsFailure::UnknownIssuer,
+            // It has no name of its own there. A test holds the text.
+            Certificate::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
+                TlsFailure::AuthorityAsServer
+            }
             _ => TlsFailure::CertificateInvalid,
         },
         Rustls::AlertReceived(alert) => match alert {
@@ -81,6 +85,9 @@ fn lasting(error: &Rustls) -> Option<TlsFailure> {
 
 const fn advice(failure: TlsFailure) -> &'static str {
     match failure {
+        TlsFailure::AuthorityAsServer => {
+            "the certificate is one of an authority (as openssl makes it by itself), which no server may present; make it with basicConstraints CA:FALSE, or have the authority sign one for the server"
+        }
         TlsFailure::CertificateExpired => {
             "the certificate has expired; the server needs a new one, unless the clock of this machine is wrong"
         }
@@ -103,7 +110,7 @@ const fn advice(failure: TlsFailure) -> &'static str {
         }
         TlsFailure::Protocol => "the server breaks the rules of tls",
         TlsFailure::UnknownIssuer => {
-            "the certificate is of an issuer that is not trusted; add the authority with TlsOptions::add_roots if it is yours"
+            "the certificate is of an issuer that is not trusted; add the authority that signed it with TlsOptions::add_roots if it is yours"
         }
     }
 }
