@@ -186,7 +186,13 @@ impl World {
             b'z' => {
                 let id = (number as i64 / 2).into();
                 let answer_to = (number % 2 == 1).then_some(&id);
-                self.core.handle_oversized(number as u64, ("max_line_bytes", 0), answer_to);
+                let (bytes, limit) = (number as u64, ("max_line_bytes", 0));
+                if number % 3 == 0 {
+                    self.core.handle_oversized_start(bytes, limit);
+                    self.core.handle_oversized_end(bytes, limit, answer_to);
+                } else {
+                    self.core.handle_oversized(bytes, limit, answer_to);
+                }
             }
             b'q' => self.core.handle_closed(),
             _ => {}

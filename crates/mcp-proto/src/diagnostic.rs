@@ -61,7 +61,7 @@ pub enum DiagnosticKind {
     LateResponse,
     /// A known notification whose params do not have the shape the protocol gives it.
     MalformedNotification,
-    /// A message over the transport's size limit was skipped.
+    /// A message over the transport's size limit is skipped; told as soon as it is known, for one that never ends too.
     OversizedMessage,
     /// Progress that does not increase, or for no call in flight.
     ProgressIgnored,

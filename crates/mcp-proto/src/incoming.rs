@@ -83,6 +83,28 @@ impl Connection {
         let (name, value) = limit;
         let message = format!("a message of {bytes} bytes was skipped, the limit {name} is {value}");
         self.diagnose(DiagnosticKind::OversizedMessage, message);
+        self.handle_oversized_end(bytes, limit, answer_to);
+    }
+
+    /// A message over the transport's size limit is being skipped, of which `bytes` bytes have come and no end yet. It is told now,
+    /// because the end may never come; when it does, [`handle_oversized_end`](Self::handle_oversized_end) takes it.
+    pub fn handle_oversized_start(&mut self, bytes: u64, limit: (&'static str, u64)) {
+        if matches!(self.phase, Phase::Closed | Phase::Idle) {
+            return;
+        }
+        let (name, value) = limit;
+        let message = format!("a message is being skipped at {bytes} bytes, the limit {name} is {value}");
+        self.diagnose(DiagnosticKind::OversizedMessage, message);
+    }
+
+    /// [`handle_oversized`](Self::handle_oversized) for a message that [`handle_oversized_start`](Self::handle_oversized_start) has
+    /// told of: its call fails, and nothing more is told.
+    pub fn handle_oversized_end(
+        &mut self,
+        bytes: u64,
+        (name, value): (&'static str, u64),
+        answer_to: Option<&RequestId>,
+    ) {
         if let Some(call) = answer_to.and_then(|id| self.wire.get(id)).copied()
             && let Some(state) = self.remove_call(call)
         {

@@ -8,7 +8,7 @@ use crate::Limit;
 
 /// One thing the peer sent, its envelope already decoded, so that nobody above decodes it again.
 ///
-/// Neither [`Invalid`](Self::Invalid) nor [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
+/// None of [`Invalid`](Self::Invalid), [`OversizedStart`](Self::OversizedStart), [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
 /// counts them, fails the request that `DecodeError::id` or `answer_to` names if there is one, and goes on.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -33,6 +33,18 @@ pub enum Received<'a> {
         limit: Limit,
         /// The request that it answers, where that is beyond doubt (`mcp_jsonrpc::AnswerScan`).
         answer_to: Option<RequestId>,
+        /// Whether [`OversizedStart`](Self::OversizedStart) has told of it already.
+        announced: bool,
+    },
+    /// The line that is being read is above the size limit and not at its end, which may never come. Once a line, at the moment when
+    /// that is known; [`Oversized`](Self::Oversized) follows at its end. A line that came in together with its end has
+    /// that only.
+    #[non_exhaustive]
+    OversizedStart {
+        /// How much of it has come, above the limit.
+        bytes: u64,
+        /// The limit.
+        limit: Limit,
     },
     /// An answer that the [`Taker`] took. Nobody gives one in where a method takes no `Taker`.
     Taken,

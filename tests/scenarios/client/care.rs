@@ -51,6 +51,36 @@ async fn an_answer_over_the_line_limit_fails_its_call_at_once_and_no_other() {
     assert_eq!(diagnostics(&events), ["oversized_message"]);
 }
 
+/// auth:LIM-08, protocol:T-05: a line without an end is told of when it grows above the limit, once, whatever comes of it; where it
+/// ends after all, the call that it answers ends with it.
+#[tokio::test(start_paused = true)]
+async fn a_line_that_does_not_end_is_told_of_while_it_lasts() {
+    for ends in [true, false] {
+        let (client, mut peer, events) = small_lines().await;
+        let call = client.call_tool("t", json!({})).timeout(60 * SECOND).into_future();
+        let (outcome, ()) = tokio::join!(call, async {
+            let id = peer.expect("tools/call").await["id"].clone();
+            peer.send_bytes(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"t":""#).as_bytes()).await;
+            peer.send_bytes(&[b'x'; 900]).await;
+            tokio::time::sleep(SECOND).await;
+            assert!(diagnostics(&events).is_empty(), "it is within the limit");
+            for _ in 0..3 {
+                peer.send_bytes(&[b'x'; 900]).await;
+                tokio::time::sleep(SECOND).await;
+                assert_eq!(diagnostics(&events), ["oversized_message"]);
+            }
+            if ends {
+                peer.send_bytes(b"\"}}\n").await;
+            } else {
+                client.close().await;
+            }
+        });
+        let expected = if ends { ErrorKind::LimitExceeded } else { ErrorKind::Closed };
+        assert_eq!(outcome.unwrap_err().kind(), expected);
+        assert_eq!(diagnostics(&events), ["oversized_message"], "once");
+    }
+}
+
 /// Where nobody can know whose answer it was, nobody is blamed: the call ends at its deadline.
 #[tokio::test(start_paused = true)]
 async fn a_large_line_that_is_no_answer_beyond_doubt_fails_nobody() {

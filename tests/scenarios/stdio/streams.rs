@@ -33,6 +33,8 @@ async fn methods(receiver: &mut LineReceiver, count: usize) -> Vec<String> {
             Received::Message(Incoming::Single(Message::Notification(message))) => {
                 message.method.into_owned()
             }
+            // Whether there is one depends on how the bytes came in.
+            Received::OversizedStart { .. } => continue,
             Received::Oversized { bytes, .. } => format!("oversized {bytes}"),
             other => panic!("{other:?}"),
         });
@@ -89,6 +91,38 @@ async fn the_line_limit_holds_below_at_and_above() {
     assert_eq!(seen[1].len(), 35);
     assert_eq!(seen[2..], ["oversized 65", "oversized 10000", "after"]);
     assert_eq!(session.receiver.counts().oversized, 2);
+}
+
+/// auth:LIM-08: it is announced once, when it is above the limit whatever comes next (one byte more may be the CR of its end).
+#[tokio::test]
+async fn a_line_that_grows_above_the_limit_is_announced_before_its_end() {
+    let (mut session, mut theirs) = pair(limits(|limits| limits.max_line_bytes = 64));
+    for round in 1..=2 {
+        theirs.write_all(&[b'x'; 65]).await.unwrap();
+        assert!(tokio::time::timeout(Duration::ZERO, session.receiver.recv()).await.is_err());
+        theirs.write_all(b"x").await.unwrap();
+        match within(session.receiver.recv()).await.unwrap() {
+            Received::OversizedStart { bytes, limit, .. } => {
+                assert_eq!((bytes, limit.name, limit.value), (66, "max_line_bytes", 64));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(session.receiver.counts().oversized, round);
+        theirs.write_all(&[b'x'; 1000]).await.unwrap();
+        assert!(tokio::time::timeout(Duration::ZERO, session.receiver.recv()).await.is_err());
+        theirs.write_all(b"\n{\"jsonrpc\":\"2.0\",\"method\":\"after\"}\n").await.unwrap();
+        match within(session.receiver.recv()).await.unwrap() {
+            Received::Oversized { bytes, announced, .. } => assert_eq!((bytes, announced), (1066, true)),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(methods(&mut session.receiver, 1).await, ["after"]);
+        assert_eq!(session.receiver.counts().oversized, round);
+    }
+    theirs.write_all(&[[b'x'; 70].as_slice(), b"\n"].concat()).await.unwrap();
+    match within(session.receiver.recv()).await.unwrap() {
+        Received::Oversized { bytes, announced, .. } => assert_eq!((bytes, announced), (70, false)),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

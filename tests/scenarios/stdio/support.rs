@@ -112,6 +112,7 @@ impl Session {
                     }));
                 }
                 Received::Invalid { excerpt, .. } => note(&mut self.noise, &excerpt),
+                Received::OversizedStart { .. } => {}
                 Received::Oversized { bytes, .. } => self.oversized.push(bytes),
                 other => panic!("{other:?}"),
             }

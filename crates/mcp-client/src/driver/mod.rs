@@ -462,8 +462,16 @@ impl Driver {
             Received::Invalid { error, excerpt, .. } => {
                 self.with(|core, _| core.handle_invalid(&error, &excerpt))
             }
-            Received::Oversized { bytes, limit, answer_to, .. } => self.with(|core, _| {
-                core.handle_oversized(bytes, (limit.name, limit.value), answer_to.as_ref());
+            Received::OversizedStart { bytes, limit, .. } => {
+                self.with(|core, _| core.handle_oversized_start(bytes, (limit.name, limit.value)));
+            }
+            Received::Oversized { bytes, limit, answer_to, announced, .. } => self.with(|core, _| {
+                let limit = (limit.name, limit.value);
+                if announced {
+                    core.handle_oversized_end(bytes, limit, answer_to.as_ref());
+                } else {
+                    core.handle_oversized(bytes, limit, answer_to.as_ref());
+                }
             }),
             _ => {}
         }

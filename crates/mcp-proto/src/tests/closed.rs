@@ -80,6 +80,7 @@ fn nothing_is_heard_after_the_end() {
     session.peer("noise");
     session.peer(r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#);
     session.core.handle_oversized(1, ("max_line_bytes", 0), None);
+    session.core.handle_oversized_start(1, ("max_line_bytes", 0));
     assert!(session.sent().is_empty() && session.events().is_empty());
 }
 

@@ -122,6 +122,29 @@ fn an_oversized_message_is_counted_and_ends_nothing() {
     assert!(session.core.is_open(call));
 }
 
+/// auth:LIM-08: one that never ends is told of too, and one that ends is told of once.
+#[test]
+fn a_message_that_grows_above_the_limit_is_told_at_once_and_its_answer_is_known_at_its_end() {
+    let mut session = Session::ready();
+    let ((call, id), (other, _)) = (session.call(), session.call());
+    session.core.handle_oversized_start(1002, ("max_line_bytes", 1000));
+    let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
+    assert_eq!(
+        diagnostic.to_string(),
+        "oversized_message: a message is being skipped at 1002 bytes, the limit max_line_bytes is 1000"
+    );
+    assert!(session.core.is_open(call));
+    session.core.handle_oversized_end(2000, ("max_line_bytes", 1000), Some(&id.as_i64().unwrap().into()));
+    let Event::CallEnded { call: ended, outcome: Err(error) } = session.only_event() else {
+        panic!("its end")
+    };
+    assert_eq!(ended, call);
+    assert!(matches!(error, CallError::Oversized { bytes: 2000, name: "max_line_bytes", limit: 1000 }));
+    assert!(session.core.is_open(other));
+    session.core.handle_oversized_end(2000, ("max_line_bytes", 1000), None);
+    assert!(session.events().is_empty());
+}
+
 /// seed:B33, auth:LIM-08, protocol:G-01
 #[test]
 fn an_oversized_answer_ends_its_call_with_the_limit_and_no_other() {
@@ -219,5 +242,6 @@ fn nothing_is_heard_before_the_start() {
     session.peer("noise");
     session.peer("[1]");
     session.core.handle_oversized(1, ("max_line_bytes", 0), None);
+    session.core.handle_oversized_start(1, ("max_line_bytes", 0));
     assert!(session.sent().is_empty() && session.events().is_empty());
 }

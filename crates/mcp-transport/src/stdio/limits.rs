@@ -12,7 +12,8 @@ use mcp_jsonrpc::DecodeLimits;
 pub struct LineLimits {
     /// The longest line taken from the peer, in bytes without its terminator. 16 MiB: large enough for base64 content, small
     /// enough to hold. A longer line is dropped while it is read, up to the next LF, and reported as
-    /// [`Received::Oversized`](crate::Received::Oversized); the connection goes on.
+    /// [`Received::OversizedStart`](crate::Received::OversizedStart) when it is known to be longer and as
+    /// [`Received::Oversized`](crate::Received::Oversized) at its end; the connection goes on.
     pub max_line_bytes: usize,
     /// How many bytes of messages may wait to be written. 4 MiB: some thousand requests. At the limit
     /// [`LineSender::send`](super::LineSender::send) waits for room; one message above it is taken when nothing else waits.

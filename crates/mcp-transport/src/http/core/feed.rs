@@ -59,7 +59,7 @@ impl Overflow {
     pub(crate) fn into_received(self) -> Received<'static> {
         let max_bytes = u64::try_from(self.max_bytes).unwrap_or(u64::MAX);
         let limit = Limit::new("max_event_bytes", max_bytes);
-        Received::Oversized { bytes: self.bytes, limit, answer_to: self.answer_to }
+        Received::Oversized { bytes: self.bytes, limit, answer_to: self.answer_to, announced: false }
     }
 }
 

@@ -30,7 +30,7 @@ impl Rig {
                 Step::Message => messages.push(match self.core.message(&DecodeLimits::new()) {
                     Received::Message(_) => "message",
                     Received::Invalid { .. } => "invalid",
-                    Received::Oversized { .. } => "oversized",
+                    Received::Oversized { .. } | Received::OversizedStart { .. } => "oversized",
                     Received::Taken => "taken",
                 }),
                 step => return (messages, step),

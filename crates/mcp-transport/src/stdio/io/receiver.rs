@@ -24,7 +24,7 @@ const AFTER_END_BYTES: usize = 1024 * 1024;
 /// The receiving half of a line-framed connection: one at a time, in order, decoded.
 ///
 /// Blank lines are skipped, a CR before the LF and one byte order mark at the start are dropped. A line that is no JSON-RPC
-/// envelope, or is too long, is reported and costs nothing else; nothing is ever written back. At the end of the stream a
+/// envelope, or is too long, is reported and costs nothing else (one that is too long as soon as that is known, and again at its end); nothing is ever written back. At the end of the stream a
 /// last line without LF is treated as a line.
 ///
 /// Dropping it closes the connection in the background; what the peer still writes is read and thrown away meanwhile.
@@ -36,11 +36,20 @@ pub struct LineReceiver {
     decode: DecodeLimits,
     excerpt_bytes: usize,
     counts: ReceiveCounts,
+    /// The line that is being dropped was told of.
+    announced: bool,
     /// A message in which bytes were replaced, while it is lent.
     replaced: String,
     /// Lines handed over since the last read.
     lines_of_read: usize,
     left_after_end: usize,
+}
+
+/// What there is to hand over.
+enum Ready {
+    Line,
+    /// The beginning of a line that is dropped, with how much of it has come.
+    OversizedStart(u64),
 }
 
 /// How many lines a [`LineReceiver`] has handed over.
@@ -51,7 +60,7 @@ pub struct ReceiveCounts {
     pub messages: u64,
     /// Lines that are none: log output, broken JSON, invalid UTF-8.
     pub invalid: u64,
-    /// Lines above the limit.
+    /// Lines above the limit, the one that is being dropped included.
     pub oversized: u64,
     /// Messages, counted above, in which bytes that are no UTF-8 were replaced by U+FFFD. A server that writes a legacy code page
     /// gets its calls answered so, and none is left waiting for an answer that could not be told apart from noise.
@@ -69,6 +78,7 @@ impl LineReceiver {
             decode: limits.decode.clone().with_max_bytes(limits.max_line_bytes),
             excerpt_bytes: limits.excerpt_bytes,
             counts: ReceiveCounts::default(),
+            announced: false,
             replaced: String::new(),
             lines_of_read: 0,
             left_after_end: AFTER_END_BYTES,
@@ -100,8 +110,14 @@ impl LineReceiver {
     ///
     /// Those of [`recv`](Self::recv).
     pub async fn recv_or_take(&mut self, take: Taker<'_>) -> Result<Received<'_>, Error> {
-        std::future::poll_fn(|cx| self.poll_line(cx)).await?;
-        self.take_line(take)
+        match std::future::poll_fn(|cx| self.poll_line(cx)).await? {
+            Ready::Line => self.take_line(take),
+            Ready::OversizedStart(bytes) => {
+                self.announced = true;
+                self.counts.oversized += 1;
+                Ok(Received::OversizedStart { bytes, limit: limit_of_lines(&self.decode) })
+            }
+        }
     }
 
     /// How many lines were handed over so far.
@@ -109,11 +125,14 @@ impl LineReceiver {
         self.counts
     }
 
-    /// Reads until the decoder has a line.
-    fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    /// Reads until the decoder has a line, or begins to drop one.
+    fn poll_line(&mut self, cx: &mut Context<'_>) -> Poll<Result<Ready, Error>> {
         loop {
             if self.decoder.has_line() {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(Ready::Line));
+            }
+            if let Some(bytes) = self.decoder.oversized_bytes().filter(|_| !self.announced) {
+                return Poll::Ready(Ok(Ready::OversizedStart(bytes)));
             }
             let Some(output) = &mut self.output else {
                 return Poll::Ready(Err(ready!(self.shared.poll_ended(cx)).clone()));
@@ -163,10 +182,10 @@ impl LineReceiver {
         let line = match self.decoder.next_line() {
             Some(Line::Text(line)) => line,
             Some(Line::Oversized { bytes, answer_to, .. }) => {
-                self.counts.oversized += 1;
-                let max_bytes = u64::try_from(self.decode.max_bytes).unwrap_or(u64::MAX);
-                let limit = Limit::new("max_line_bytes", max_bytes);
-                return Ok(Received::Oversized { bytes, limit, answer_to: answer_to.cloned() });
+                let (limit, answer_to) = (limit_of_lines(&self.decode), answer_to.cloned());
+                let announced = std::mem::take(&mut self.announced);
+                self.counts.oversized += u64::from(!announced);
+                return Ok(Received::Oversized { bytes, limit, answer_to, announced });
             }
             // Invariant: called when the decoder has a line.
             _ => return Err(Error::new(ErrorKind::Closed, "the connection is over")),
@@ -195,6 +214,10 @@ impl LineReceiver {
             }
         }
     }
+}
+
+fn limit_of_lines(decode: &DecodeLimits) -> Limit {
+    Limit::new("max_line_bytes", u64::try_from(decode.max_bytes).unwrap_or(u64::MAX))
 }
 
 /// The line with U+FFFD in place of what is no UTF-8; empty if that makes it longer than `max_bytes`.
