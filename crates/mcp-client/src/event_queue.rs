@@ -38,6 +38,8 @@ struct State<E> {
     /// Those that not every listener has seen, with their size.
     events: VecDeque<(E, usize)>,
     bytes: usize,
+    /// Those that gave way. What is in them may be the application's, so they are dropped when the lock is free.
+    evicted: Vec<E>,
     /// The number of the first of them; events are counted from the beginning.
     first: u64,
     listeners: HashMap<u64, Place>,
@@ -59,6 +61,7 @@ impl<E: Queued> EventQueue<E> {
         let state = State {
             events: VecDeque::new(),
             bytes: 0,
+            evicted: Vec::new(),
             first: 0,
             listeners: HashMap::new(),
             next_listener: 0,
@@ -72,26 +75,23 @@ impl<E: Queued> EventQueue<E> {
     /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection.
     pub(crate) fn push(&self, event: E) {
         let mut state = self.lock();
-        if state.ended {
-            return;
-        }
-        state.ended = event.is_last();
-        if state.listeners.is_empty() {
-            state.first += 1;
-            return;
-        }
-        let bytes = event.bytes();
-        state.bytes = state.bytes.saturating_add(bytes);
-        state.events.push_back((event, bytes));
-        // The newest is kept whatever its size.
-        while state.events.len() > state.max_events
-            || (state.events.len() > 1 && state.bytes > state.max_bytes)
-        {
-            state.pop();
-        }
-        let woken = state.wake();
+        state.put(event);
+        let stirred = state.stir();
         drop(state);
-        wake(woken);
+        stirred.wake();
+    }
+
+    /// As [`push`](Self::push), and calls nobody until [`stir`](Self::stir), so that it may be done under a lock.
+    #[cfg(feature = "host")]
+    pub(crate) fn put(&self, event: E) {
+        self.lock().put(event);
+    }
+
+    /// Wakes who waits for what was put in.
+    #[cfg(feature = "host")]
+    pub(crate) fn stir(&self) {
+        let stirred = self.lock().stir();
+        stirred.wake();
     }
 
     /// Whether anybody listens.
@@ -102,12 +102,12 @@ impl<E: Queued> EventQueue<E> {
 
     /// Nothing more will come.
     pub(crate) fn end(&self) {
-        let woken = {
+        let stirred = {
             let mut state = self.lock();
             state.ended = true;
-            state.wake()
+            state.stir()
         };
-        wake(woken);
+        stirred.wake();
     }
 
     pub(crate) fn listen(self: &Arc<Self>) -> Listener<E> {
@@ -130,6 +130,25 @@ impl<E: Queued> State<E> {
         self.first.saturating_add(u64::try_from(self.events.len()).unwrap_or(u64::MAX))
     }
 
+    fn put(&mut self, event: E) {
+        if self.ended {
+            return self.evicted.push(event);
+        }
+        self.ended = event.is_last();
+        if self.listeners.is_empty() {
+            self.first += 1;
+            return self.evicted.push(event);
+        }
+        let bytes = event.bytes();
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.events.push_back((event, bytes));
+        // The newest is kept whatever its size.
+        while self.events.len() > self.max_events || (self.events.len() > 1 && self.bytes > self.max_bytes) {
+            let oldest = self.pop();
+            self.evicted.extend(oldest);
+        }
+    }
+
     fn pop(&mut self) -> Option<E> {
         let (event, bytes) = self.events.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -137,15 +156,23 @@ impl<E: Queued> State<E> {
         Some(event)
     }
 
-    /// Those to be woken, once the lock is free: they are the application's.
-    fn wake(&mut self) -> Vec<Waker> {
-        self.listeners.values_mut().filter_map(|place| place.waker.take()).collect()
+    fn stir(&mut self) -> Stirred<E> {
+        let (end, ended) = (self.end(), self.ended);
+        let waiting = self.listeners.values_mut().filter(|place| ended || place.next < end);
+        let woken = waiting.filter_map(|place| place.waker.take()).collect();
+        Stirred { woken, _evicted: std::mem::take(&mut self.evicted) }
     }
 
-    /// Drops what every listener has seen.
-    fn trim(&mut self) {
+    /// Takes out what every listener has seen.
+    fn trim(&mut self) -> Vec<E> {
         let needed = self.listeners.values().map(|place| place.next).min().unwrap_or(u64::MAX);
-        while self.first < needed && self.pop().is_some() {}
+        let mut seen = Vec::new();
+        while self.first < needed
+            && let Some(event) = self.pop()
+        {
+            seen.push(event);
+        }
+        seen
     }
 
     fn take(&mut self, listener: u64) -> Taken<E> {
@@ -208,17 +235,25 @@ impl<E: Queued> Drop for Listener<E> {
         let gone = {
             let mut state = self.queue.lock();
             let gone = state.listeners.remove(&self.id);
-            state.trim();
-            gone
+            let seen = state.trim();
+            (gone, seen)
         };
         drop(gone);
     }
 }
 
-/// Wakes who waits. One that panics costs no other its wake-up, nor the connection its reader; the panic hook has reported it.
-fn wake(woken: Vec<Waker>) {
-    for waker in woken {
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+/// What is to be seen to once the lock is free: all of it may be the application's.
+struct Stirred<E> {
+    woken: Vec<Waker>,
+    _evicted: Vec<E>,
+}
+
+impl<E> Stirred<E> {
+    /// Wakes who waits. One that panics costs no other its wake-up, nor the connection its reader; the panic hook has reported it.
+    fn wake(self) {
+        for waker in self.woken {
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
     }
 }
 

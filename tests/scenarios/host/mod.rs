@@ -13,3 +13,4 @@ mod restoring;
 mod runtimes;
 mod support;
 mod transports;
+mod wakers;

@@ -52,21 +52,27 @@ pub(super) struct Waiting {
 }
 
 impl Registry {
-    /// Begins an attempt for a server without connection, for somebody who waits for it. Must run inside a tokio runtime.
-    pub(super) fn begin(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Waiting> {
+    /// Begins an attempt for a server without connection, for somebody who waits for it. Must run inside a tokio runtime. What was there
+    /// held neither a connection nor an attempt that lives; it is dropped when the lock is free.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        state: &mut State,
+        name: &Arc<str>,
+    ) -> Option<(Waiting, Option<Phase>)> {
         state.servers.get_mut(name)?.row = Row::default();
-        let attempt = self.make(state, name)?;
-        Some(self.join(name, &attempt))
+        let (attempt, old) = self.make(state, name)?;
+        Some((self.join(name, &attempt), old))
     }
 
     /// Begins an attempt that the host itself wants: nobody gives it up by not waiting for it. As [`begin`](Self::begin).
-    pub(super) fn begin_unasked(self: &Arc<Self>, state: &mut State, name: &Arc<str>) {
-        if let Some(attempt) = self.make(state, name) {
-            attempt.waiting.fetch_add(1, Ordering::Relaxed);
-        }
+    #[must_use = "it is dropped when the lock is free"]
+    pub(super) fn begin_unasked(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Phase> {
+        let (attempt, old) = self.make(state, name)?;
+        attempt.waiting.fetch_add(1, Ordering::Relaxed);
+        old
     }
 
-    fn make(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Arc<Attempt>> {
+    fn make(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<(Arc<Attempt>, Option<Phase>)> {
         let generation = state.next_generation();
         let server = state.servers.get_mut(name)?;
         let (tell, outcome) = watch::channel(None);
@@ -75,10 +81,9 @@ impl Registry {
         let task = spawn(&runtime, connect(host, Arc::clone(name), generation, connector, tell));
         let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting });
         server.generation = Some(generation);
-        server.last_error = None;
-        // What was there held neither a connection nor an attempt that lives.
-        drop(self.enter(name, server, Phase::Connecting { attempt: Arc::clone(&attempt), made: None }));
-        Some(attempt)
+        let connecting = Phase::Connecting { attempt: Arc::clone(&attempt), made: None };
+        let old = self.enter(state, name, connecting, None);
+        Some((attempt, old))
     }
 
     /// Waits for an attempt with others. Under the lock, as every change of who waits.
@@ -121,18 +126,16 @@ impl Registry {
         let (client, restored) = match outcome {
             Ok(made) => made,
             Err(error) => {
-                let old = self.fail(name, server, error.clone(), &Handle::current());
-                drop(state);
-                drop(old);
+                self.fail(state, name, error.clone(), Some(&Handle::current()));
                 return Err(error);
             }
         };
         let Restored { standing, ended, missing, right } = restored;
         server.row.connected(now());
         let connected = Connected::new(client.clone(), standing);
-        let old = self.enter(name, server, Phase::Connected(Box::new(connected)));
+        let old = self.enter(&mut state, name, Phase::Connected(Box::new(connected)), None);
         for (desired, error) in missing {
-            self.not_restored(name, generation, desired, error);
+            self.not_restored(&mut state, name, generation, desired, error);
         }
         drop(state);
         drop(old);
@@ -145,7 +148,7 @@ impl Registry {
             self.lost(name, generation);
         } else if let Err(error) = self.tell_roots(&client) {
             // Now and not earlier: whoever changes them from now on tells this connection too.
-            self.not_restored(name, generation, Desired::Roots, error);
+            self.not_restored(&mut self.lock(), name, generation, Desired::Roots, error);
         }
         Ok(client)
     }
@@ -153,14 +156,13 @@ impl Registry {
     /// An attempt will not come to an end. What it left is to be retired when the lock is free.
     fn give_up(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
         let server = state.current(name, generation)?;
-        server.phase.is_connecting().then(|| self.enter(name, server, Phase::Disconnected))
+        server.phase.is_connecting().then(|| self.enter(state, name, Phase::Disconnected, None))?
     }
 
     /// Nobody waits for an attempt. As [`give_up`](Self::give_up), also where it stands and nobody was told.
     fn abandon(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
         if state.connected(name, generation).is_some_and(|connected| connected.is_unheard_of()) {
-            let server = state.current(name, generation)?;
-            return Some(self.enter(name, server, Phase::Disconnected));
+            return self.enter(state, name, Phase::Disconnected, None);
         }
         self.give_up(state, name, generation)
     }

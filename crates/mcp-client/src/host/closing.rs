@@ -3,6 +3,7 @@
 //! A connection is closed on the runtime that it was made on. That runtime may end in the middle, or be one that nobody drives
 //! at the time. So a closing settles also when its task is dropped, and whoever waits for it does so by a clock of their own.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::event::{Generation, ServerState};
-use super::registry::{Phase, Registry, Server, not_connected, unknown};
+use super::registry::{Phase, Registry, State, not_connected, unknown};
 use crate::client::{Client, Closed};
 use crate::driver::Driver;
 use crate::error::Error;
@@ -24,6 +25,7 @@ pub(super) struct Closing {
     generation: Generation,
     driver: Weak<Driver>,
     limit: Duration,
+    is_settled: AtomicBool,
     /// Set once.
     outcome: watch::Sender<Option<Result<Closed, Error>>>,
 }
@@ -59,6 +61,8 @@ impl Closing {
         };
         if !in_time {
             self.settle(Err(Error::timed_out(self.limit)));
+            // Where somebody else is just about to tell how it went.
+            drop(told.wait_for(Option::is_some).await);
         }
         let outcome = self.outcome.borrow().clone();
         outcome.unwrap_or(Ok(Closed { process: None }))
@@ -66,32 +70,28 @@ impl Closing {
 
     /// It is over. What comes first counts.
     fn settle(&self, outcome: Result<Closed, Error>) {
-        if self.outcome.borrow().is_some() {
+        if self.is_settled.load(Ordering::Relaxed) {
             return;
         }
         // Where it was not closed in time, or its runtime is gone, its calls end here.
         if let Some(driver) = self.driver.upgrade() {
             driver.give_up();
         }
-        let registry = self.host.upgrade();
-        let mut state = registry.as_ref().map(|registry| registry.lock());
-        let first = self.outcome.send_if_modified(|told| {
-            let first = told.is_none();
-            if first {
-                *told = Some(outcome.clone());
-            }
-            first
-        });
-        let mut old = None;
-        if let (true, Some(registry), Some(state)) = (first, &registry, &mut state)
-            && let Some(server) = state.current(&self.name, self.generation)
-            && matches!(server.phase, Phase::Closing(_))
-        {
-            server.last_error = outcome.err();
-            old = Some(registry.enter(&self.name, server, Phase::Disconnected));
+        if self.is_settled.swap(true, Ordering::Relaxed) {
+            return;
         }
-        drop(state);
-        drop(old);
+        if let Some(registry) = self.host.upgrade() {
+            let mut state = registry.lock();
+            let server = state.current(&self.name, self.generation);
+            if server.is_some_and(|server| matches!(server.phase, Phase::Closing(_))) {
+                let why = outcome.as_ref().err().cloned();
+                let old = registry.enter(&mut state, &self.name, Phase::Disconnected, why);
+                drop(state);
+                drop(old);
+            }
+        }
+        // When the server is disconnected, and not under the lock: who waits may look at the host.
+        self.outcome.send_replace(Some(outcome));
     }
 }
 
@@ -105,13 +105,9 @@ impl Registry {
     /// Begins to disconnect a server; `None` where nothing is left to close.
     pub(super) fn begin_closing(self: &Arc<Self>, name: &str) -> Result<Option<Arc<Closing>>, Error> {
         let mut state = self.lock();
-        let (name, server) = {
-            let (name, _) = state.servers.get_key_value(name).ok_or_else(|| unknown(name))?;
-            let name = Arc::clone(name);
-            let server = state.servers.get_mut(&name).ok_or_else(|| unknown(&name))?;
-            (name, server)
-        };
-        let Begun { closing, connection, old } = self.close_phase(&name, server);
+        let (name, _) = state.servers.get_key_value(name).ok_or_else(|| unknown(name))?;
+        let name = Arc::clone(name);
+        let Begun { closing, connection, old } = self.close_phase(&mut state, &name).unwrap_or_default();
         drop(state);
         // Not under the lock: a runtime that has ended drops the task at once, and with it what settles the closing.
         if let (Some(closing), Some((runtime, client))) = (&closing, connection) {
@@ -123,32 +119,32 @@ impl Registry {
         Ok(closing)
     }
 
-    fn close_phase(self: &Arc<Self>, name: &Arc<str>, server: &mut Server) -> Begun {
+    fn close_phase(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<Begun> {
+        let server = state.servers.get(name)?;
         let (client, runtime) = match &server.phase {
             Phase::Closing(closing) => {
-                return Begun { closing: Some(Arc::clone(closing)), ..Begun::default() };
+                return Some(Begun { closing: Some(Arc::clone(closing)), ..Begun::default() });
             }
             Phase::Connected(connected) => (connected.client.clone(), connected.runtime.clone()),
             Phase::Connecting { attempt, made: Some(client) } => (client.clone(), attempt.runtime().clone()),
             Phase::Connecting { made: None, .. } | Phase::Failed(_) => {
-                return Begun {
-                    old: Some(self.enter(name, server, Phase::Disconnected)),
-                    ..Begun::default()
-                };
+                let old = self.enter(state, name, Phase::Disconnected, None);
+                return Some(Begun { old, ..Begun::default() });
             }
-            Phase::Disconnected => return Begun::default(),
+            Phase::Disconnected => return None,
         };
-        let Some(generation) = server.generation else { return Begun::default() };
+        let generation = server.generation?;
         let closing = Arc::new(Closing {
             host: Arc::downgrade(self),
             name: Arc::clone(name),
             generation,
             driver: Arc::downgrade(client.driver()),
             limit: self.limits.close_timeout,
+            is_settled: AtomicBool::new(false),
             outcome: watch::Sender::new(None),
         });
-        let old = self.enter(name, server, Phase::Closing(Arc::clone(&closing)));
-        Begun { closing: Some(closing), connection: Some((runtime, client)), old: Some(old) }
+        let old = self.enter(state, name, Phase::Closing(Arc::clone(&closing)), None);
+        Some(Begun { closing: Some(closing), connection: Some((runtime, client)), old })
     }
 
     /// The connection of a server, for the application.

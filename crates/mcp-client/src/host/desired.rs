@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::closing::ends;
 use super::event::{Desired, Generation, HostEvent};
-use super::registry::{Phase, Registry, Server, unknown};
+use super::registry::{Phase, Registry, Server, State, unknown};
 use crate::client::Client;
 use crate::error::Error;
 use crate::spawning::spawn;
@@ -139,12 +139,14 @@ impl Registry {
     /// Tells of what a connection does not get.
     pub(super) fn not_restored(
         &self,
+        state: &mut State,
         name: &Arc<str>,
         generation: Generation,
         desired: Desired,
         error: Error,
     ) {
-        self.events.push(HostEvent::NotRestored { server: Arc::clone(name), generation, desired, error });
+        let server = Arc::clone(name);
+        self.tell(state, HostEvent::NotRestored { server, generation, desired, error });
     }
 
     /// Gives a connection the newest roots. It is told only where they differ from those it has.
@@ -213,7 +215,7 @@ impl Registry {
             let mut state = registry.lock();
             if state.connected(&name, generation).is_some_and(|connected| !connected.client.is_closed()) {
                 let (server, error) = (name, outcome.err());
-                registry.events.push(HostEvent::SubscriptionEnded { server, generation, error });
+                registry.tell(&mut state, HostEvent::SubscriptionEnded { server, generation, error });
             }
         });
     }

@@ -120,7 +120,7 @@ impl Host {
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
         loop {
             // Dropped when the lock is free: what it owns may be of this host.
-            let mut _replaced = None;
+            let mut _old = None;
             let waiting = {
                 let mut state = self.registry.lock();
                 if state.closed {
@@ -137,8 +137,11 @@ impl Host {
                     Phase::Connected(_) => return Err(taken()),
                     Phase::Connecting { attempt, .. } if !attempt.is_dead() => return Err(taken()),
                     Phase::Connecting { .. } | Phase::Disconnected | Phase::Failed(_) => {
-                        _replaced = Some(std::mem::replace(&mut server.connector, connector.clone()));
-                        Ok(self.registry.begin(&mut state, &name).ok_or_else(|| unknown(&name))?)
+                        let replaced = std::mem::replace(&mut server.connector, connector.clone());
+                        let begun = self.registry.begin(&mut state, &name);
+                        let (waiting, phase) = begun.unzip();
+                        _old = Some((replaced, phase));
+                        Ok(waiting.ok_or_else(|| unknown(&name))?)
                     }
                 }
             };
@@ -159,6 +162,8 @@ impl Host {
     pub async fn reconnect(&self, name: &str) -> Result<Client, Error> {
         let mut before = None;
         loop {
+            // As in `connect`.
+            let mut _old = None;
             let step = {
                 let mut state = self.registry.lock();
                 if state.closed {
@@ -177,7 +182,9 @@ impl Host {
                         Some(self.registry.join(&key, attempt))
                     }
                     Phase::Connecting { .. } | Phase::Failed(_) | Phase::Disconnected => {
-                        Some(self.registry.begin(&mut state, &key).ok_or_else(|| unknown(name))?)
+                        let (waiting, phase) = self.registry.begin(&mut state, &key).unzip();
+                        _old = phase;
+                        Some(waiting.ok_or_else(|| unknown(name))?)
                     }
                 }
             };
@@ -368,8 +375,8 @@ fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.registry.lock();
-        let servers = state.servers.iter().map(|(name, server)| (name, server.phase.state()));
-        f.debug_map().entries(servers).finish()
+        // Not written under the lock: where it goes to is the application's.
+        let servers = self.servers();
+        f.debug_map().entries(servers.iter().map(|server| (&server.name, server.state))).finish()
     }
 }

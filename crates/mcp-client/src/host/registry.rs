@@ -1,9 +1,11 @@
 //! What a host remembers, behind its one lock.
 //!
 //! Nothing of a client is called or dropped while the lock is held: ending a connection tells the host so, which locks. So a
-//! change of phase gives the old one back, to be dropped when the lock is free.
+//! change of phase gives the old one back, to be dropped when the lock is free. Nor is anything of the application: whom an event wakes,
+//! what listens to the log, and what an error of its own does when it is dropped, may look at the host. [`Locked`] sees to that.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
@@ -51,6 +53,60 @@ pub(super) struct State {
     pub(super) roots_revision: u64,
     pub(super) closed: bool,
     last_generation: u64,
+    after: After,
+}
+
+/// The lock on what a host remembers. What happened under it is told when it is free, in the order in which it happened.
+pub(super) struct Locked<'a> {
+    // Before what comes after it: fields are dropped in this order.
+    state: MutexGuard<'a, State>,
+    unlocked: Unlocked<'a>,
+}
+
+struct Unlocked<'a> {
+    events: &'a EventQueue<HostEvent>,
+    after: After,
+}
+
+/// What is to be done when the lock is free.
+#[derive(Default)]
+struct After {
+    has_told: bool,
+    /// For the log.
+    entered: Vec<(Generation, ServerState)>,
+    /// To be dropped.
+    errors: Vec<Error>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.unlocked.after = std::mem::take(&mut self.state.after);
+    }
+}
+
+impl Drop for Unlocked<'_> {
+    fn drop(&mut self) {
+        for (generation, state) in self.after.entered.drain(..) {
+            tracing::debug!(%generation, state = state.as_str(), "server of a host");
+        }
+        if self.after.has_told {
+            self.events.stir();
+        }
+    }
 }
 
 /// One server.
@@ -197,34 +253,52 @@ impl Registry {
         let HostBuilder { template, limits, desk, reconnect } = builder;
         let roots = template.offered_roots().map(<[Root]>::to_vec);
         let events = EventQueue::new(limits.event_capacity, limits.event_capacity_bytes);
-        let state =
-            State { servers: BTreeMap::new(), roots, roots_revision: 0, closed: false, last_generation: 0 };
+        let state = State {
+            servers: BTreeMap::new(),
+            roots,
+            roots_revision: 0,
+            closed: false,
+            last_generation: 0,
+            after: After::default(),
+        };
         Self { template, limits, reconnect, desk, state: Mutex::new(state), events }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> Locked<'_> {
         // What is changed under it is changed in single steps, so that it is whole even after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Locked { state, unlocked: Unlocked { events: &self.events, after: After::default() } }
     }
 
-    /// Moves a server on and tells so. The old phase is dropped or retired when the lock is free.
+    /// Puts an event in its place among the others; it is told when the lock is free.
+    pub(super) fn tell(&self, state: &mut State, event: HostEvent) {
+        self.events.put(event);
+        state.after.has_told = true;
+    }
+
+    /// Moves a server on and tells so. `why`: why it has no connection, if that is not what was wanted. The old phase is dropped or
+    /// retired when the lock is free.
     #[must_use = "dropping it may end a connection, which locks"]
-    pub(super) fn enter(&self, name: &Arc<str>, server: &mut Server, phase: Phase) -> Phase {
-        let (before, state) = (server.phase.state(), phase.state());
+    pub(super) fn enter(
+        &self,
+        state: &mut State,
+        name: &Arc<str>,
+        phase: Phase,
+        why: Option<Error>,
+    ) -> Option<Phase> {
+        let server = state.servers.get_mut(name)?;
+        let (before, now) = (server.phase.state(), phase.state());
         let old = std::mem::replace(&mut server.phase, phase);
-        if let Some(generation) =
-            server.generation.filter(|_| before != state || state == ServerState::Connecting)
-        {
-            tracing::debug!(%generation, state = state.as_str(), "server of a host");
-            self.events.push(HostEvent::State {
-                server: Arc::clone(name),
-                generation,
-                state,
-                error: server.last_error.clone(),
-                next_attempt: server.phase.next_attempt(),
-            });
+        state.after.errors.extend(std::mem::replace(&mut server.last_error, why.clone()));
+        // A new attempt, and a failure that is looked at anew, is told as well where it follows another one.
+        let is_told = before != now || matches!(now, ServerState::Connecting | ServerState::Failed);
+        if let Some(generation) = server.generation.filter(|_| is_told) {
+            let next_attempt = server.phase.next_attempt();
+            state.after.entered.push((generation, now));
+            let server = Arc::clone(name);
+            self.tell(state, HostEvent::State { server, generation, state: now, error: why, next_attempt });
         }
-        old
+        Some(old)
     }
 
     /// The set-up of a client for one attempt.
@@ -264,7 +338,7 @@ impl Registry {
         let server = state.current(name, generation);
         if server.is_some_and(|server| !matches!(server.phase, Phase::Disconnected | Phase::Failed(_))) {
             let (server, event) = (Arc::clone(name), event.clone());
-            self.events.push(HostEvent::Client { server, generation, event });
+            self.tell(&mut state, HostEvent::Client { server, generation, event });
         }
     }
 
@@ -279,21 +353,10 @@ impl Registry {
         let error = client.driver().closed_error(false);
         // By the application, with a client of its own: the host does not connect again.
         let on_purpose = matches!(client.close_reason(), Some(CloseReason::Application));
-        let old = {
-            let mut state = self.lock();
-            match state.current(name, generation) {
-                Some(server) if matches!(server.phase, Phase::Connected(_)) => {
-                    if on_purpose {
-                        server.last_error = Some(error);
-                        Some(self.enter(name, server, Phase::Failed(None)))
-                    } else {
-                        Some(self.fail(name, server, error, &runtime))
-                    }
-                }
-                _ => None,
-            }
-        };
-        drop(old);
+        let mut state = self.lock();
+        if state.connected(name, generation).is_some() {
+            self.fail(state, name, error, (!on_purpose).then_some(&runtime));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event::Generation;
 use super::reconnect::Failure;
-use super::registry::{Phase, Registry, Server};
+use super::registry::{Locked, Phase, Registry, Server};
 use crate::error::Error;
 use crate::spawning::spawn;
 
@@ -34,19 +34,19 @@ impl Drop for Retry {
 }
 
 impl Registry {
-    /// There is no connection, and nobody here wanted that. `runtime`: where the next attempt is made, if there is to be one. The old
-    /// phase is dropped or retired when the lock is free.
-    #[must_use = "dropping it may end a connection, which locks"]
+    /// There is no connection, and nobody here wanted that. `runtime`: where the next attempt is made, if there may be one.
     pub(super) fn fail(
         self: &Arc<Self>,
+        mut state: Locked<'_>,
         name: &Arc<str>,
-        server: &mut Server,
         error: Error,
-        runtime: &Handle,
-    ) -> Phase {
-        let retry = self.plan(name, server, &error, runtime);
-        server.last_error = Some(error);
-        self.enter(name, server, Phase::Failed(retry))
+        runtime: Option<&Handle>,
+    ) {
+        let Some(server) = state.servers.get_mut(name) else { return };
+        let retry = runtime.and_then(|runtime| self.plan(name, server, &error, runtime));
+        let old = self.enter(&mut state, name, Phase::Failed(retry), Some(error));
+        drop(state);
+        drop(old);
     }
 
     fn plan(
@@ -76,7 +76,9 @@ impl Registry {
         let Phase::Failed(Some(retry)) = &mut server.phase else { return };
         // It is this task, which has to go on.
         retry.sleeper = None;
-        self.begin_unasked(&mut state, name);
+        let old = self.begin_unasked(&mut state, name);
+        drop(state);
+        drop(old);
     }
 }
 
