@@ -243,6 +243,12 @@ impl Error {
         Self::new(Cause::Call(error), unknown)
     }
 
+    /// Something that is no call took too long.
+    pub(crate) fn timed_out(after: Duration) -> Self {
+        let limit = mcp_proto::TimeLimit::Timeout;
+        Self::call(CallError::Timeout { after, limit, dispatched: false })
+    }
+
     /// A call ended because the connection did; `cause` is what the transport said, if anything.
     pub(crate) fn ended(dispatched: bool, cause: Option<mcp_transport::Error>) -> Self {
         match cause {
@@ -327,12 +333,6 @@ impl Error {
     /// It is about this server of a host.
     pub(crate) fn at_server(self, server: &str) -> Self {
         self.at(&Place { server: Arc::from(server), tool: None })
-    }
-
-    /// Something that is no call took too long.
-    pub(crate) fn timed_out(after: Duration) -> Self {
-        let limit = mcp_proto::TimeLimit::Timeout;
-        Self::call(CallError::Timeout { after, limit, dispatched: false })
     }
 
     pub(crate) fn not_connected(message: String) -> Self {
