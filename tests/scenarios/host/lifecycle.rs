@@ -95,8 +95,8 @@ async fn what_the_application_could_not_say_is_the_source_of_the_error() {
 async fn a_connector_that_panics_is_no_attempt_any_more() {
     let host = host();
     let connector = Connector::from(mcp_client::StdioServer::new("true")).configure(|_| panic!("on purpose"));
-    assert_eq!(failed(host.connect("srv", connector).await), "closed");
-    assert_eq!(state(&host, "srv").0, "disconnected");
+    assert_eq!(failed(host.connect("srv", connector).await), "transport");
+    assert_eq!(state(&host, "srv"), ("failed", Some("transport")));
 }
 
 /// seed:3.16, seed:B29

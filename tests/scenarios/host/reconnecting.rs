@@ -1,9 +1,11 @@
 //! A host that connects again by itself, in virtual time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_client::host::{Connector, Host, HostEvent, HostEvents, Reconnect, ServerState};
-use mcp_client::{Error, HttpServer, RetryConfig};
+use mcp_client::{Error, HttpServer, RetryConfig, StdioServer};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -276,5 +278,108 @@ async fn many_servers_come_back_without_waiting_for_each_other() {
         while host.client(name).is_err() {
             tokio::time::sleep(SECOND).await;
         }
+    }
+}
+
+/// The wait before the next attempt ends with the runtime that it runs on: nothing promises the attempt any more.
+#[test]
+fn a_runtime_that_ends_takes_the_promised_attempt_along() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for in_the_wait in [true, false] {
+        let host = host_with(policy(9));
+        let mut events = host.events();
+        let a = runtime();
+        let (_plug, peer) = a.block_on(async {
+            let (_client, plug, peer) = connected(&host, "srv").await;
+            if !in_the_wait {
+                return (plug, Some(peer));
+            }
+            drop(peer);
+            while host.server("srv").unwrap().next_attempt.is_none() {
+                tokio::task::yield_now().await;
+            }
+            (plug, None)
+        });
+        drop(a);
+        drop(peer);
+        let status = host.server("srv").unwrap();
+        assert_eq!(status.next_attempt, None, "{in_the_wait}");
+        if status.state == ServerState::Failed {
+            assert!(status.last_error.is_some());
+            let told = runtime().block_on(happened(&mut events));
+            assert_eq!(told.last().map(String::as_str), Some("srv 1 failed"), "{told:?}");
+        }
+    }
+}
+
+/// Whoever drops the future of `connect` leaves the name behind, and no attempt to come.
+#[tokio::test(start_paused = true)]
+async fn who_drops_the_future_of_connect_leaves_no_attempts_behind() {
+    let host = host_with(policy(9));
+    let dialled = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&dialled);
+    let connector = Connector::new(move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        async {
+            tokio::time::sleep(SECOND).await;
+            Err::<HttpServer, _>("not there".into())
+        }
+    });
+    let mut connecting = Box::pin(host.connect("srv", connector));
+    assert!(tokio::time::timeout(SECOND / 2, &mut connecting).await.is_err());
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(state(&host, "srv"), ("failed", Some("transport")), "failed, and nobody was told");
+    drop(connecting);
+    assert_eq!(state(&host, "srv"), ("disconnected", None));
+    tokio::time::sleep(AGES).await;
+    assert_eq!(dialled.load(Ordering::Relaxed), 1);
+}
+
+/// In an attempt that the host makes by itself, and in the application's own; in the function that dials, and in the one that sets up.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_in_which_the_application_panics_has_failed() {
+    for in_configure in [true, false] {
+        let host = host_with(policy(2));
+        let mut events = host.events();
+        let (connector, _plug) = plug();
+        let connector = if in_configure {
+            connector.configure(|_| panic!("on purpose"))
+        } else {
+            Connector::new(|| -> std::future::Ready<Result<HttpServer, _>> { panic!("on purpose") })
+        };
+        let error = host.connect("srv", connector).await.unwrap_err();
+        assert_eq!((kind(&error), error.server_name()), ("transport", Some("srv")));
+        let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        assert!(format!("{error} {source}").contains("panicked"), "{error}: {source}");
+        tokio::time::sleep(AGES).await;
+        let row = ["srv 1 connecting", "srv 1 failed, to be tried again", "srv 2 connecting"];
+        let rest = ["srv 2 failed, to be tried again", "srv 3 connecting", "srv 3 failed"];
+        assert_eq!(happened(&mut events).await, [row, rest].concat());
+        assert_eq!(state(&host, "srv"), ("failed", Some("transport")));
+    }
+}
+
+/// A server that was disconnected on purpose has no error, whatever it failed with before.
+#[tokio::test(start_paused = true)]
+async fn disconnecting_a_failed_server_clears_its_error() {
+    let host = host_with(policy(9));
+    let (_client, _plug, peer) = connected(&host, "srv").await;
+    let mut events = host.events();
+    drop(peer);
+    assert_eq!(next_state(&mut events).await.0, ServerState::Failed);
+    assert_eq!(state(&host, "srv"), ("failed", Some("closed")));
+    host.disconnect("srv").await.unwrap();
+    assert_eq!(state(&host, "srv"), ("disconnected", None));
+    let (state, error, _) = next_state(&mut events).await;
+    assert!(state == ServerState::Disconnected && error.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_not_there_is_not_tried_again() {
+    let host = host_with(policy(9));
+    for program in ["no-such-program-anywhere", "/no/such/program", "/"] {
+        let server = StdioServer::new(program);
+        let _error = host.connect("srv", server).await.unwrap_err();
+        assert_eq!(state_of(&host), ("failed", None), "{program}");
     }
 }

@@ -339,6 +339,13 @@ impl Error {
         Self::new(Cause::NotConnected(message), false)
     }
 
+    /// Whether there is no program to start, or none that may be started.
+    pub(crate) fn is_without_program(&self) -> bool {
+        use mcp_transport::{ErrorKind, SpawnFailure};
+        let failure = self.transport().map(mcp_transport::Error::kind);
+        matches!(failure, Some(ErrorKind::Spawn(SpawnFailure::NotFound | SpawnFailure::PermissionDenied)))
+    }
+
     /// What the application's own code said instead of where the server is.
     pub(crate) fn no_endpoint(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {

@@ -1,6 +1,6 @@
 //! Connecting: one attempt, shared by everybody who waits for it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use tokio::runtime::Handle;
@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     task: AbortHandle,
     outcome: watch::Receiver<Outcome>,
     waiting: AtomicUsize,
+    /// Whether somebody who waited was told how it went.
+    heard: AtomicBool,
 }
 
 impl Attempt {
@@ -77,9 +79,9 @@ impl Registry {
         let server = state.servers.get_mut(name)?;
         let (tell, outcome) = watch::channel(None);
         let (host, connector) = (Arc::downgrade(self), server.connector.clone());
-        let (runtime, waiting) = (Handle::current(), AtomicUsize::new(0));
+        let (runtime, waiting, heard) = (Handle::current(), AtomicUsize::new(0), AtomicBool::new(false));
         let task = spawn(&runtime, connect(host, Arc::clone(name), generation, connector, tell));
-        let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting });
+        let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting, heard });
         server.generation = Some(generation);
         let connecting = Phase::Connecting { attempt: Arc::clone(&attempt), made: None };
         let old = self.enter(state, name, connecting, None);
@@ -153,18 +155,22 @@ impl Registry {
         Ok(client)
     }
 
-    /// An attempt will not come to an end. What it left is to be retired when the lock is free.
+    /// An attempt will not come to an end, and nobody wants it any more. What it left is to be retired when the lock is free.
     fn give_up(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
         let server = state.current(name, generation)?;
         server.phase.is_connecting().then(|| self.enter(state, name, Phase::Disconnected, None))?
     }
 
-    /// Nobody waits for an attempt. As [`give_up`](Self::give_up), also where it stands and nobody was told.
-    fn abandon(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
-        if state.connected(name, generation).is_some_and(|connected| connected.is_unheard_of()) {
-            return self.enter(state, name, Phase::Disconnected, None);
-        }
-        self.give_up(state, name, generation)
+    /// Nobody waits for an attempt. As [`give_up`](Self::give_up), also where it stands or has failed, and nobody was told.
+    fn abandon(&self, state: &mut State, name: &Arc<str>, attempt: &Attempt) -> Option<Phase> {
+        let is_heard = attempt.heard.load(Ordering::Relaxed);
+        let is_over = match &state.current(name, attempt.generation)?.phase {
+            Phase::Connected(connected) => connected.is_unheard_of(),
+            Phase::Connecting { .. } => true,
+            Phase::Failed(_) => !is_heard,
+            Phase::Closing(_) | Phase::Disconnected => false,
+        };
+        is_over.then(|| self.enter(state, name, Phase::Disconnected, None))?
     }
 }
 
@@ -199,7 +205,8 @@ async fn connect(
     tell.send_replace(Some(outcome));
 }
 
-/// Sees to it that an attempt whose task panicked, in the application's code say, is no attempt any more.
+/// Sees to it that an attempt whose task was dropped is no attempt any more, and one whose task panicked, in the application's code say, a
+/// failed one.
 struct Unsettled {
     host: Weak<Registry>,
     name: Arc<str>,
@@ -208,11 +215,21 @@ struct Unsettled {
 
 impl Drop for Unsettled {
     fn drop(&mut self) {
-        if let Some(registry) = self.host.upgrade() {
-            let old = registry.give_up(&mut registry.lock(), &self.name, self.generation);
-            if let Some(old) = old {
-                old.retire();
+        let Some(registry) = self.host.upgrade() else { return };
+        let mut state = registry.lock();
+        if std::thread::panicking() {
+            let phase = state.current(&self.name, self.generation).map(|server| &server.phase);
+            if let Some(Phase::Connecting { attempt, .. }) = phase {
+                let attempt = Arc::clone(attempt);
+                let error = Error::no_endpoint("the application's code panicked while connecting".into());
+                registry.fail(state, &self.name, error.at_server(&self.name), Some(&attempt.runtime));
             }
+            return;
+        }
+        let old = registry.give_up(&mut state, &self.name, self.generation);
+        drop(state);
+        if let Some(old) = old {
+            old.retire();
         }
     }
 }
@@ -225,8 +242,9 @@ impl Waiting {
             Ok(outcome) => outcome.clone(),
             Err(_) => None,
         };
+        self.attempt.heard.store(true, Ordering::Relaxed);
         // Not held under the lock, or it would be dropped there.
-        drop(outcome.unwrap_or_else(|| Err(given_up(&self.name)))?);
+        drop(outcome.transpose()?);
         // It may have been disconnected meanwhile.
         let mut state = self.registry.lock();
         if let Some(connected) = state.connected(&self.name, self.attempt.generation) {
@@ -243,7 +261,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let mut state = self.registry.lock();
         let last = self.attempt.waiting.fetch_sub(1, Ordering::Relaxed) == 1;
-        let old = last.then(|| self.registry.abandon(&mut state, &self.name, self.attempt.generation));
+        let old = last.then(|| self.registry.abandon(&mut state, &self.name, &self.attempt));
         drop(state);
         if let Some(Some(old)) = old {
             old.retire();

@@ -69,7 +69,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// The newest attempt to connect; `None` where there was none.
     pub generation: Option<Generation>,
-    /// Why there is no connection, or why closing the last one was not a clean affair. Empty again with the next attempt.
+    /// Why there is no connection, or why closing the last one was not a clean affair. Empty again with the next attempt, and where the
+    /// application disconnects a server that had failed.
     pub last_error: Option<Error>,
     /// When the host connects again by itself, where it will ([`HostBuilder::reconnect`]).
     pub next_attempt: Option<Instant>,
@@ -109,7 +110,8 @@ impl Host {
     /// [`HostLimits::max_servers`](super::HostLimits::max_servers); [`Closed`](crate::ErrorKind::Closed) where the server
     /// was disconnected or the host closed meanwhile. A server that cannot be connected to stays known as
     /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect); a host that
-    /// [connects again](HostBuilder::reconnect) by itself tries it again until it is disconnected or removed.
+    /// [connects again](HostBuilder::reconnect) by itself tries it [so many times](super::Reconnect::max_attempts) more, but not after
+    /// an error that [would come again](super::Reconnect).
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
             return Err(Error::misuse_because(

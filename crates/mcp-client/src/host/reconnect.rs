@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 /// It does so where a connection ended that nobody here ended, and where one could not be made, the first included. It does not where the
 /// application disconnected the server or gave the attempt up, and not after an error that another attempt would meet again: of kind
 /// [`Misuse`](crate::ErrorKind::Misuse), [`Tls`](crate::ErrorKind::Tls), [`Unauthorized`](crate::ErrorKind::Unauthorized) or
-/// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion).
+/// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), or a program that is not there or must not be started.
 ///
 /// Each wait is between half of what the numbers say and all of it, so that many servers, or many clients of one, do not come back
 /// together. An HTTP server that names a time (`Retry-After`) is left alone for that long at least, whatever
@@ -73,6 +73,7 @@ impl Failure {
             error.kind(),
             ErrorKind::Misuse | ErrorKind::Tls | ErrorKind::Unauthorized | ErrorKind::UnsupportedVersion
         );
+        let lasts = lasts || error.is_without_program();
         Self { lasts, retry_after: error.retry_after() }
     }
 }

@@ -1,10 +1,11 @@
 //! Connecting again by itself: the sleep before the next attempt, which belongs to the failure that it follows.
 
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
 
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::event::Generation;
@@ -16,7 +17,8 @@ use crate::spawning::spawn;
 /// An attempt to come. Dropping it calls it off: whoever connects or disconnects the server leaves the failure behind.
 pub(super) struct Retry {
     at: Instant,
-    sleeper: Option<AbortHandle>,
+    /// Tells the sleeper when it is dropped. Not by ending its task: that may drop what locks, in the middle of the lock.
+    _wanted: oneshot::Sender<Infallible>,
 }
 
 impl Retry {
@@ -25,10 +27,31 @@ impl Retry {
     }
 }
 
-impl Drop for Retry {
+/// Sleeps until the attempt begins. When it is dropped before, with its runtime say, nobody will make that attempt, and nothing promises it.
+struct Sleeper {
+    host: Weak<Registry>,
+    name: Arc<str>,
+    generation: Generation,
+    at: Instant,
+    called_off: oneshot::Receiver<Infallible>,
+}
+
+impl Sleeper {
+    async fn sleep(mut self) {
+        tokio::select! {
+            () = sleep_until(self.at) => {}
+            _ = &mut self.called_off => return,
+        }
+        if let Some(registry) = self.host.upgrade() {
+            registry.begin_again(&self.name, self.generation);
+        }
+    }
+}
+
+impl Drop for Sleeper {
     fn drop(&mut self) {
-        if let Some(sleeper) = &self.sleeper {
-            sleeper.abort();
+        if let Some(registry) = self.host.upgrade() {
+            registry.give_up_retry(&self.name, self.generation);
         }
     }
 }
@@ -43,10 +66,14 @@ impl Registry {
         runtime: Option<&Handle>,
     ) {
         let Some(server) = state.servers.get_mut(name) else { return };
-        let retry = runtime.and_then(|runtime| self.plan(name, server, &error, runtime));
+        let (retry, sleeper) = runtime.and_then(|_| self.plan(name, server, &error)).unzip();
         let old = self.enter(&mut state, name, Phase::Failed(retry), Some(error));
         drop(state);
         drop(old);
+        // Not under the lock: a runtime that has ended drops it at once.
+        if let (Some(runtime), Some(sleeper)) = (runtime, sleeper) {
+            spawn(runtime, sleeper.sleep());
+        }
     }
 
     fn plan(
@@ -54,16 +81,16 @@ impl Registry {
         name: &Arc<str>,
         server: &mut Server,
         error: &Error,
-        runtime: &Handle,
-    ) -> Option<Retry> {
+    ) -> Option<(Retry, Sleeper)> {
         let (policy, generation) = (self.reconnect.as_ref()?, server.generation?);
         let now = Instant::now();
         // Each `RandomState` has keys of its own.
         let random = RandomState::new().hash_one(0_u8);
         let wait = server.row.failed(now.into_std(), policy, Failure::of(error), random)?;
         let at = now.checked_add(wait)?;
-        let sleeper = spawn(runtime, wait_and_begin(Arc::downgrade(self), Arc::clone(name), generation, at));
-        Some(Retry { at, sleeper: Some(sleeper) })
+        let (wanted, called_off) = oneshot::channel();
+        let (host, name) = (Arc::downgrade(self), Arc::clone(name));
+        Some((Retry { at, _wanted: wanted }, Sleeper { host, name, generation, at, called_off }))
     }
 
     /// The wait is over: the next attempt begins, unless somebody was faster. The host wants it, whoever else does.
@@ -73,18 +100,24 @@ impl Registry {
             return;
         }
         let Some(server) = state.current(name, generation) else { return };
-        let Phase::Failed(Some(retry)) = &mut server.phase else { return };
-        // It is this task, which has to go on.
-        retry.sleeper = None;
+        if !matches!(server.phase, Phase::Failed(Some(_))) {
+            return;
+        }
         let old = self.begin_unasked(&mut state, name);
         drop(state);
         drop(old);
     }
-}
 
-async fn wait_and_begin(host: Weak<Registry>, name: Arc<str>, generation: Generation, at: Instant) {
-    sleep_until(at).await;
-    if let Some(registry) = host.upgrade() {
-        registry.begin_again(&name, generation);
+    /// Nobody will make the attempt to come.
+    fn give_up_retry(&self, name: &Arc<str>, generation: Generation) {
+        let mut state = self.lock();
+        let Some(server) = state.current(name, generation) else { return };
+        if !matches!(server.phase, Phase::Failed(Some(_))) {
+            return;
+        }
+        let why = server.last_error.clone();
+        let old = self.enter(&mut state, name, Phase::Failed(None), why);
+        drop(state);
+        drop(old);
     }
 }
