@@ -105,13 +105,13 @@ impl DiagnosticKind {
         match self {
             Self::CallRetried
             | Self::DeprecatedFeature
-            | Self::ElicitationAnswerInvalid
             | Self::RepeatedCursor
             | Self::ServerRequestAnswerInvalid
             | Self::SessionNotRenewed
             | Self::SetupNotRestored
             | Self::TooManyPages => true,
             Self::ChangeIgnored
+            | Self::ElicitationAnswerInvalid
             | Self::ElicitationRequestInvalid
             | Self::InvalidMessage
             | Self::LateResponse

@@ -253,3 +253,33 @@ async fn hosts_can_share_a_desk() {
     }
     assert_eq!(action(&mut b).await, (1, "cancel".to_owned()));
 }
+
+/// auth:SEC-09: a handler that answers by itself lets a peer bring about as many as it can write.
+#[tokio::test(start_paused = true)]
+async fn invalid_answers_are_counted_and_are_no_flood() {
+    use mcp_client::{ClientEvent, ElicitRequest, ElicitResult, ElicitationContext};
+    let nothing =
+        |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::accept(serde_json::Map::new()) };
+    let (builder, events) = crate::client::peer::recorded(builder().on_elicitation(nothing));
+    let (client, mut peer) = crate::client::peer::connected(builder).await;
+    for id in 0..2000 {
+        let schema =
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        let params = json!({ "message": "Go on?", "requestedSchema": schema });
+        peer.send(json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params }))
+            .await;
+        assert_eq!(peer.receive().await["result"]["action"], "cancel");
+    }
+    client.close().await;
+    let told: Vec<_> = events
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            ClientEvent::Diagnostic(told) => Some((told.count, told.total)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.last().unwrap().1, 2000, "{} events", told.len());
+    assert!(told.len() < 100, "{}", told.len());
+}

@@ -90,7 +90,11 @@ impl Desk {
         for (driver, lane) in outbox.telling {
             // Of one that is gone nobody hears any more.
             if let Some(driver) = driver.upgrade() {
-                lane.flow(|event| driver.emit(event));
+                lane.flow(|event| match event {
+                    // Counted with the others of its kind: a handler that answers by itself lets a peer make a flood of them.
+                    ClientEvent::Diagnostic(diagnostic) => driver.with(|core, _| core.report(diagnostic)),
+                    event => driver.emit(event),
+                });
             }
         }
         for question in outbox.asked {
