@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_jsonrpc::RequestId;
 use mcp_transport::http::{HttpServer, Post, RequestHead, TlsOptions};
-use mcp_transport::{Error, ErrorKind};
+use mcp_transport::{Error, ErrorKind, TlsFailure};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
