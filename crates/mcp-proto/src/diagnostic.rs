@@ -106,7 +106,6 @@ impl DiagnosticKind {
             Self::CallRetried
             | Self::DeprecatedFeature
             | Self::RepeatedCursor
-            | Self::ServerRequestAnswerInvalid
             | Self::SessionNotRenewed
             | Self::SetupNotRestored
             | Self::TooManyPages => true,
@@ -120,6 +119,7 @@ impl DiagnosticKind {
             | Self::ProgressIgnored
             | Self::RepeatedServerRequest
             | Self::SamplingRequestInvalid
+            | Self::ServerRequestAnswerInvalid
             | Self::ServerRequestLimit
             | Self::ServerRequestTimeout
             | Self::ServerRequestWithdrawn

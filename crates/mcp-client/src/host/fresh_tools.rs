@@ -51,7 +51,7 @@ impl Host {
     ///
     /// Waits until the list of every server that is connected now was read once or could not be; for each,
     /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and
-    /// [`max_list_bytes`](super::HostLimits::max_list_bytes) hold. A server that is not connected has no tools in the table; its tools are
+    /// [`max_list_bytes`](super::HostLimits::max_list_bytes) hold; asking to be told of changes, which comes first, may take as long again. A server that is not connected has no tools in the table; its tools are
     /// there again, under the same names, once it is connected and its list was read. Where a list cannot be read, the table has the
     /// tools that it had and says so among its [`failures`](ToolTable::failures); it is read again when the server says that it changed.
     /// Must run inside a tokio runtime. Dropping the future gives it up.
