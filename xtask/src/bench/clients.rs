@@ -28,6 +28,8 @@ pub(crate) enum Client {
     TsV2,
     /// The one before it, `@modelcontextprotocol/sdk`.
     TsV1,
+    /// No client: what parsing the answer into a tree takes by itself.
+    Floor,
 }
 
 impl Client {
@@ -48,6 +50,7 @@ pub(crate) struct Programs {
     server: PathBuf,
     ours: PathBuf,
     rmcp: PathBuf,
+    floor: PathBuf,
     typescript: Option<TypeScript>,
     /// Whether a program can be held on one core here.
     pub(crate) pinned: bool,
@@ -66,6 +69,7 @@ pub(crate) fn build() -> Result<Programs, Stop> {
         server: build_one("bench-server")?,
         ours: build_one("bench-ours")?,
         rmcp: build_one("bench-rmcp")?,
+        floor: build_one("bench-floor")?,
         typescript: typescript()?,
         pinned: can_pin(),
     })
@@ -120,10 +124,11 @@ impl Programs {
         self.typescript.is_some()
     }
 
-    /// Those that are run on a transport.
-    pub(crate) fn clients(&self, transport: Transport) -> impl Iterator<Item = Client> {
+    /// Those that are run on a case.
+    pub(crate) fn clients(&self, case: Case) -> impl Iterator<Item = Client> {
         let typescript = if self.has_typescript() { &Client::TYPESCRIPT[..] } else { &[] };
-        Client::of(transport).iter().chain(typescript).copied()
+        let floor = if case == Case::PARSED { &[Client::Floor][..] } else { &[] };
+        Client::of(case.transport).iter().chain(typescript).chain(floor).copied()
     }
 
     /// Runs one client on one case.
@@ -134,6 +139,7 @@ impl Programs {
         let mut command = match (client, &self.typescript) {
             (Client::Ours, _) => self.pinned_command(&self.ours),
             (Client::Rmcp | Client::RmcpTuned, _) => self.pinned_command(&self.rmcp),
+            (Client::Floor, _) => self.pinned_command(&self.floor),
             (Client::TsV2 | Client::TsV1, None) => return Err("there is no Node.js".to_owned()),
             (Client::TsV2 | Client::TsV1, Some(TypeScript { node, script })) => {
                 let mut command = self.pinned_command(node);
@@ -188,6 +194,14 @@ fn sample(output: &str) -> Result<Sample, String> {
         growth_mb: number("peak_resident_mb")? - number("resident_before_mb")?,
         connections: of("connections").as_f64(),
     })
+}
+
+#[cfg(test)]
+impl Sample {
+    /// One of which only the processor time matters.
+    pub(super) fn of_cpu(cpu_us_per_call: f64) -> Self {
+        Self { cpu_us_per_call, calls_per_s: 1.0, p99_us: 1.0, growth_mb: 1.0, connections: None }
+    }
 }
 
 #[cfg(test)]

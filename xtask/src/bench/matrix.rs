@@ -29,6 +29,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// A large structured result, parsed into a tree.
+    pub(crate) const PARSED: Self = Self::new(Transport::Stdio, "struct", 1_000_000, 1);
+    /// The same, left as raw JSON.
+    pub(crate) const RAW: Self = Self { op: "struct-raw", ..Self::PARSED };
+
     pub(crate) const fn new(transport: Transport, op: &'static str, size: usize, in_flight: usize) -> Self {
         Self { transport, op, size, in_flight }
     }
@@ -83,6 +88,10 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
+    pub(crate) fn add(&mut self, case: Case, client: Client, run: Result<Sample, String>) {
+        self.runs.entry((case, client)).or_default().push(run);
+    }
+
     /// The median of a figure.
     pub(crate) fn figure(&self, case: Case, client: Client, of: fn(&Sample) -> f64) -> Result<f64, String> {
         median(self.good(case, client)?.map(of).collect())
@@ -90,9 +99,20 @@ impl Samples {
 
     /// The median of the ratios of the rounds, ours over a peer's.
     pub(crate) fn ratio(&self, case: Case, peer: Client, of: fn(&Sample) -> f64) -> Result<f64, String> {
-        let ours = self.good(case, Client::Ours)?;
+        self.ratio_of(Client::Ours, case, peer, of)
+    }
+
+    /// The median of the ratios of the rounds, one client's over a peer's.
+    pub(crate) fn ratio_of(
+        &self,
+        client: Client,
+        case: Case,
+        peer: Client,
+        of: fn(&Sample) -> f64,
+    ) -> Result<f64, String> {
+        let clients = self.good(case, client)?;
         let peers = self.good(case.of_peers(), peer)?;
-        median(ours.zip(peers).map(|(ours, peers)| of(ours) / of(peers)).collect())
+        median(clients.zip(peers).map(|(client, peer)| of(client) / of(peer)).collect())
     }
 
     /// The runs of one client, where none failed.
@@ -135,15 +155,14 @@ pub(crate) fn measure(transports: &[Transport], quick: bool, programs: &Programs
     for round in 1..=rounds {
         for case in transports.iter().flat_map(|transport| cases(*transport)) {
             eprintln!("round {round}: {case}");
-            for client in programs.clients(case.transport) {
+            for client in programs.clients(case) {
                 if interrupted() {
                     return Err(Stop::Broken("interrupted".into()));
                 }
                 if case.of(client) != case {
                     continue;
                 }
-                let run = programs.run(client, &case, Amount::Seconds(seconds));
-                samples.runs.entry((case, client)).or_default().push(run);
+                samples.add(case, client, programs.run(client, &case, Amount::Seconds(seconds)));
             }
         }
     }
@@ -168,7 +187,7 @@ mod tests {
     use super::*;
 
     fn sample(cpu_us_per_call: f64) -> Result<Sample, String> {
-        Ok(Sample { cpu_us_per_call, calls_per_s: 1.0, p99_us: 1.0, growth_mb: 1.0, connections: None })
+        Ok(Sample::of_cpu(cpu_us_per_call))
     }
 
     #[test]
