@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Longer than anything here takes on however busy a machine; a test that hangs fails instead.
@@ -50,7 +50,7 @@ impl Server {
         let (stream, _) = within(self.listener.accept()).await.unwrap();
         stream.set_nodelay(true).unwrap();
         self.accepted.fetch_add(1, Ordering::SeqCst);
-        Peer { stream, buffer: Vec::new() }
+        Peer::over(stream)
     }
 
     /// Accepts a connection and reads its first request.
@@ -122,9 +122,9 @@ pub(crate) async fn at_the_deadline<F: Future>(future: F) -> F::Output {
     output
 }
 
-/// One accepted connection.
-pub(crate) struct Peer {
-    stream: TcpStream,
+/// One accepted connection, over TCP or over what is on it.
+pub(crate) struct Peer<S = TcpStream> {
+    stream: S,
     buffer: Vec<u8>,
 }
 
@@ -147,7 +147,11 @@ impl Request {
     }
 }
 
-impl Peer {
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
     /// Reads the next request; fails the test when the client closes instead.
     pub(crate) async fn request(&mut self) -> Request {
         self.try_request().await.expect("a request")
@@ -233,6 +237,14 @@ impl Peer {
         let _ = self.stream.shutdown().await;
     }
 
+    /// Waits until the client has closed; what it sends before is thrown away.
+    pub(crate) async fn closed(&mut self) {
+        let mut piece = [0; 4096];
+        while within(self.stream.read(&mut piece)).await.unwrap_or(0) > 0 {}
+    }
+}
+
+impl Peer {
     /// The socket itself, for what is no HTTP.
     pub(crate) fn into_stream(self) -> TcpStream {
         self.stream
@@ -241,12 +253,6 @@ impl Peer {
     /// Closes by a reset.
     pub(crate) fn reset(self) {
         self.stream.set_zero_linger().unwrap();
-    }
-
-    /// Waits until the client has closed; what it sends before is thrown away.
-    pub(crate) async fn closed(&mut self) {
-        let mut piece = [0; 4096];
-        while within(self.stream.read(&mut piece)).await.unwrap_or(0) > 0 {}
     }
 }
 

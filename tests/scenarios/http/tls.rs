@@ -52,15 +52,18 @@ pub(crate) async fn serve_counted(
     certificate: &rcgen::Certificate,
     key: &KeyPair,
 ) -> (u16, Arc<AtomicUsize>) {
+    serve_with(server_config(certificate, key)).await
+}
+
+pub(crate) fn server_config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(provider)
+    ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    serve_with(config).await
+        .unwrap()
 }
 
 async fn serve_with(config: ServerConfig) -> (u16, Arc<AtomicUsize>) {

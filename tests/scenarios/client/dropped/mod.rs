@@ -7,7 +7,9 @@
 mod connecting;
 mod exchanges;
 mod line;
+mod over;
 mod server;
+mod web;
 
 use std::future::Future;
 use std::pin::Pin;
