@@ -23,6 +23,11 @@ pub fn sse_bytes(data: &[u8]) {
     assert_eq!(reference::parse([stream], &loose), expected, "whole");
     assert_eq!(reference::parse(pieces(stream, choice), &loose), expected, "in pieces");
     assert_eq!(reference::parse_owned(pieces(stream, choice), &loose), expected, "owned");
+    assert_eq!(
+        reference::owned_events([stream]),
+        reference::owned_events(pieces(stream, choice)),
+        "owned, compared"
+    );
     assert!(!expected.last_event_id.contains(['\0', '\r', '\n']), "an id that cannot be sent back");
 
     // Only a line that has ended breaks its limit in the slow decoder.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The type of an event that names none.
-const DEFAULT_TYPE: &str = "message";
+pub(crate) const DEFAULT_TYPE: &str = "message";
 
 /// One dispatched event, lent by the parser until its next call.
 ///

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use memchr::memchr;
 
+use crate::event::DEFAULT_TYPE;
 use crate::limits::{Limit, LimitError, Limits};
 use crate::text::{TextBuffer, valid};
 
@@ -57,6 +58,7 @@ pub(crate) struct Fields {
     // Invariant: `data` and `event_type` are empty unless the block has them, but for the time that
     // an event is lent.
     pub(crate) data: TextBuffer,
+    // Invariant: the type that needs no mention is stored as none, so that what is equal is equal however it came.
     pub(crate) event_type: String,
     /// The value of an `id` or `event` line that came in pieces.
     partial: TextBuffer,
@@ -208,7 +210,8 @@ impl Fields {
                 if self.partial.finish_value(self.limits.max_event_type_bytes).is_err() {
                     return self.overflow(Limit::EventType);
                 }
-                self.partial.finish().clone_into(&mut self.event_type);
+                let event_type = self.partial.finish();
+                (if event_type == DEFAULT_TYPE { "" } else { event_type }).clone_into(&mut self.event_type);
             }
             Field::Id => {
                 if self.partial.finish_value(self.limits.max_event_id_bytes).is_err() {
@@ -249,7 +252,7 @@ impl Fields {
             return false;
         }
         // The type that needs no mention is the one that most servers mention.
-        let Some(text) = (if value == b"message" { Some("") } else { valid(value) }) else {
+        let Some(text) = (if value == DEFAULT_TYPE.as_bytes() { Some("") } else { valid(value) }) else {
             return false;
         };
         self.begun = true;

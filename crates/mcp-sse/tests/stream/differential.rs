@@ -112,6 +112,9 @@ proptest! {
         prop_assert_eq!(reference::parse([&stream[..]], &Limits::new()), expected.clone(), "whole");
         prop_assert_eq!(reference::parse(pieces(&stream, &sizes), &Limits::new()), expected.clone(), "in pieces");
         prop_assert_eq!(reference::parse_owned(pieces(&stream, &sizes), &Limits::new()), expected, "owned");
+        let whole = reference::owned_events([&stream[..]]);
+        prop_assert_eq!(&whole, &reference::owned_events(pieces(&stream, &sizes)), "owned, compared as such");
+        prop_assert_eq!(&whole, &reference::owned_events(stream.chunks(1)), "and byte by byte");
     }
 
     #[test]

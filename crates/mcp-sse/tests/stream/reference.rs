@@ -1,7 +1,7 @@
 //! A slow and obvious decoder of event streams: the whole text, cut into lines, read line by line.
 //! The parser must agree with it on every input and every chunking.
 
-use mcp_sse::{Limit, LimitError, Limits, Parser};
+use mcp_sse::{Limit, LimitError, Limits, OwnedEvent, Parser};
 
 /// What comes of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -161,6 +161,18 @@ pub(crate) fn parse_owned<'c>(pieces: impl IntoIterator<Item = &'c [u8]>, limits
         }
     }
     outcome(&parser, items)
+}
+
+/// The owned events themselves, which have to be equal wherever what they tell is. Limits are out of reach.
+pub(crate) fn owned_events<'c>(pieces: impl IntoIterator<Item = &'c [u8]>) -> Vec<OwnedEvent> {
+    let mut parser = Parser::new(Limits::new());
+    let mut events = Vec::new();
+    for mut piece in pieces {
+        while let Ok(Some(event)) = parser.next_owned(&mut piece) {
+            events.push(event);
+        }
+    }
+    events
 }
 
 fn outcome(parser: &Parser, items: Vec<Item>) -> Outcome {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use mcp_sse::encode::Block;
 use mcp_sse::{Limits, Parser, Reconnect, ReconnectConfig};
 
+use crate::reference::owned_events;
+
 fn parser() -> Parser {
     Parser::new(Limits::new())
 }
@@ -42,6 +44,26 @@ fn an_event_that_ends_with_cr_is_not_held_back() {
         } else {
             assert!(early.is_empty(), "{stream:?}");
             assert_eq!(feed(&mut parser, &[*last]), ["a"], "{stream:?}");
+        }
+    }
+}
+
+/// How a stream is cut is the network's affair: it is no part of what an event is.
+#[test]
+fn owned_events_are_equal_however_the_stream_was_cut() {
+    for stream in [
+        &b"event: message\ndata: a\n\n"[..],
+        b"event:message\ndata: a\n\n",
+        b"data: a\nevent: message\n\n",
+        b"event: other\nevent: message\ndata: a\n\n",
+        b"event\ndata: a\n\n",
+        b"data: a\n\n",
+    ] {
+        let whole = owned_events([stream]);
+        assert_eq!(whole.len(), 1, "{}", stream.escape_ascii());
+        assert_eq!(whole, owned_events([&b"data: a\n\n"[..]]), "{}", stream.escape_ascii());
+        for size in 1..stream.len() {
+            assert_eq!(whole, owned_events(stream.chunks(size)), "{}, cut by {size}", stream.escape_ascii());
         }
     }
 }
