@@ -161,7 +161,7 @@ impl World {
             }
             b'k' => {
                 if let Some(call) = call {
-                    self.core.cancel(call, None);
+                    self.core.cancel(self.now, call, None);
                 }
             }
             b'f' => {
@@ -189,9 +189,9 @@ impl World {
                 let (bytes, limit) = (number as u64, ("max_line_bytes", 0));
                 if number % 3 == 0 {
                     self.core.handle_oversized_start(bytes, limit);
-                    self.core.handle_oversized_end(bytes, limit, answer_to);
+                    self.core.handle_oversized_end(self.now, bytes, limit, answer_to);
                 } else {
-                    self.core.handle_oversized(bytes, limit, answer_to);
+                    self.core.handle_oversized(self.now, bytes, limit, answer_to);
                 }
             }
             b'q' => self.core.handle_closed(),
@@ -208,7 +208,7 @@ impl World {
                 }
                 self.core.handle_incoming(self.now, origin, incoming);
             }
-            Err(error) => self.core.handle_invalid(&error, &String::from_utf8_lossy(line)),
+            Err(error) => self.core.handle_invalid(self.now, &error, &String::from_utf8_lossy(line)),
         }
     }
 
@@ -346,7 +346,7 @@ impl World {
     fn finish(mut self) {
         self.wait_out();
         for call in self.ledger.calls.clone() {
-            self.core.cancel(call, None);
+            self.core.cancel(self.now, call, None);
         }
         self.drain();
         self.check();

@@ -259,6 +259,11 @@ impl CallKind {
         matches!(self, Self::Initialize | Self::Probe | Self::Renew)
     }
 
+    /// Whether somebody is told how it ended.
+    pub(crate) const fn is_told(self) -> bool {
+        matches!(self, Self::Initialize | Self::Listen | Self::Ordinary | Self::Probe | Self::Relist)
+    }
+
     /// Whether its answer opens a session of the transport.
     pub(crate) const fn establishes_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Renew)

@@ -63,8 +63,6 @@ pub struct Connection {
     pub(crate) tools: ToolTable,
     pub(crate) task_tools: TaskTools,
     pub(crate) wants_restart: bool,
-    /// The newest time that was told with an input or a call.
-    pub(crate) clock: Option<Instant>,
     pub(crate) roots: Roots,
     /// Of which it was said that they are in use.
     pub(crate) deprecated_in_use: Vec<DeprecatedFeature>,
@@ -91,7 +89,6 @@ impl Connection {
             tools: ToolTable::new(&config.limits),
             task_tools: TaskTools::new(&config.limits),
             wants_restart: false,
-            clock: None,
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
             deprecated_in_use: Vec::new(),
             cache: ResultCache::new(config.cache),
@@ -171,11 +168,11 @@ impl Connection {
 
     /// Ends a call for the application. If the request may have left, the server is told, except for `initialize`,
     /// which must not be cancelled. A call that is over already is left alone.
-    pub fn cancel(&mut self, call: CallId, reason: Option<&str>) {
+    pub fn cancel(&mut self, now: Instant, call: CallId, reason: Option<&str>) {
         let Some(state) = self.remove_call(call) else { return };
         let dispatched = state.may_be_carried_out();
         self.withdraw(&state, reason);
-        self.end_call(call, &state, Err(CallError::Cancelled { dispatched }));
+        self.end_call(now, call, &state, Err(CallError::Cancelled { dispatched }));
     }
 
     /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
@@ -189,7 +186,7 @@ impl Connection {
                 self.handle_closed()
             }
             Some(state) => {
-                self.leave_task(&state, None);
+                self.withdraw_task_questions(&state);
                 self.carrier_left(call);
             }
             None => {}
@@ -247,8 +244,12 @@ impl Connection {
         calls.sort_unstable();
         for call in calls {
             if let Some(state) = self.remove_call(call) {
-                let dispatched = state.may_be_carried_out();
-                self.end_call(call, &state, Err(CallError::Closed { dispatched }));
+                self.withdraw_task_questions(&state);
+                if state.kind.is_told() {
+                    let dispatched = state.may_be_carried_out();
+                    let outcome = Err(CallError::Closed { dispatched });
+                    self.events.push_back(Event::CallEnded { call, outcome });
+                }
             }
         }
         for (request, _) in self.server_requests.drain() {
@@ -512,20 +513,27 @@ impl Connection {
     }
 
     /// Reports the end of a call that is out of the tables already. A handshake that fails closes the connection.
-    pub(crate) fn end_call(&mut self, call: CallId, state: &CallState, outcome: Result<RawJson, CallError>) {
+    pub(crate) fn end_call(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        state: &CallState,
+        outcome: Result<RawJson, CallError>,
+    ) {
         match state.kind {
             CallKind::Ordinary | CallKind::Relist => {
-                self.leave_task(state, outcome.as_ref().err());
+                self.withdraw_task_questions(state);
+                self.abandon_task(now, state, outcome.as_ref().err());
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.carrier_left(call);
             }
             CallKind::Listen => {
                 self.events.push_back(Event::CallEnded { call, outcome });
-                self.give_up_resources(call, state);
+                self.give_up_resources(now, call, state);
             }
             CallKind::Subscribe(listen) => {
                 if let Err(error) = outcome {
-                    self.handle_subscribed(listen, None, Err(error));
+                    self.handle_subscribed(now, listen, None, Err(error));
                 }
             }
             CallKind::Initialize | CallKind::Probe => {

@@ -49,7 +49,7 @@ impl Connection {
 
     /// Something arrived that is no JSON-RPC message. `text` is a piece of it, for people. If it was meant as the answer
     /// to a call of ours, that call fails, because its answer is lost; everything else goes on.
-    pub fn handle_invalid(&mut self, error: &DecodeError, text: &str) {
+    pub fn handle_invalid(&mut self, now: Instant, error: &DecodeError, text: &str) {
         if matches!(self.phase, Phase::Closed | Phase::Idle) {
             return;
         }
@@ -64,7 +64,7 @@ impl Connection {
             && let Some(call) = error.id().and_then(|id| self.wire.get(id)).copied()
             && let Some(state) = self.remove_call(call)
         {
-            self.fail_answered(call, &state, CallError::InvalidEnvelope(error.clone()));
+            self.fail_answered(now, call, &state, CallError::InvalidEnvelope(error.clone()));
         }
     }
 
@@ -73,6 +73,7 @@ impl Connection {
     /// because its answer is lost; everything else goes on.
     pub fn handle_oversized(
         &mut self,
+        now: Instant,
         bytes: u64,
         limit: (&'static str, u64),
         answer_to: Option<&RequestId>,
@@ -83,7 +84,7 @@ impl Connection {
         let (name, value) = limit;
         let message = format!("a message of {bytes} bytes was skipped, the limit {name} is {value}");
         self.diagnose(DiagnosticKind::OversizedMessage, message);
-        self.handle_oversized_end(bytes, limit, answer_to);
+        self.handle_oversized_end(now, bytes, limit, answer_to);
     }
 
     /// A message over the transport's size limit is being skipped, of which `bytes` bytes have come and no end yet. It is told now,
@@ -101,6 +102,7 @@ impl Connection {
     /// told of: its call fails, and nothing more is told.
     pub fn handle_oversized_end(
         &mut self,
+        now: Instant,
         bytes: u64,
         (name, value): (&'static str, u64),
         answer_to: Option<&RequestId>,
@@ -108,25 +110,25 @@ impl Connection {
         if let Some(call) = answer_to.and_then(|id| self.wire.get(id)).copied()
             && let Some(state) = self.remove_call(call)
         {
-            self.fail_answered(call, &state, CallError::Oversized { bytes, name, limit: value });
+            self.fail_answered(now, call, &state, CallError::Oversized { bytes, name, limit: value });
         }
     }
 
     fn handle_batch(&mut self, now: Instant, origin: Origin, items: Vec<Result<Message<'_>, DecodeError>>) {
         let negotiated = self.server().map(|server| server.protocol_version);
         if negotiated != Some(ProtocolVersion::V2025_03_26) {
-            return self.refuse_batch(items);
+            return self.refuse_batch(now, items);
         }
         for item in items {
             match item {
                 Ok(message) => self.handle_message(now, origin, message),
-                Err(error) => self.handle_invalid(&error, ""),
+                Err(error) => self.handle_invalid(now, &error, ""),
             }
         }
     }
 
     /// The revision has no batches, so nothing in one is served. A call that one answers would wait in vain: it ends now.
-    fn refuse_batch(&mut self, items: Vec<Result<Message<'_>, DecodeError>>) {
+    fn refuse_batch(&mut self, now: Instant, items: Vec<Result<Message<'_>, DecodeError>>) {
         if matches!(self.phase, Phase::Closed | Phase::Idle) {
             return;
         }
@@ -144,17 +146,17 @@ impl Connection {
             {
                 let reason =
                     "the answer came in a batch, which the protocol revision does not have".to_owned();
-                self.fail_answered(call, &state, CallError::InvalidResult { reason });
+                self.fail_answered(now, call, &state, CallError::InvalidResult { reason });
             }
         }
     }
 
     /// The answer to this call, which is out of the tables, cannot be used. A probe has learned from it all the same.
-    fn fail_answered(&mut self, call: CallId, state: &CallState, error: CallError) {
+    fn fail_answered(&mut self, now: Instant, call: CallId, state: &CallState, error: CallError) {
         if state.kind == CallKind::Probe {
-            self.handle_garbled_probe(call, state, error);
+            self.handle_garbled_probe(now, call, state, error);
         } else {
-            self.end_call(call, state, Err(error));
+            self.end_call(now, call, state, Err(error));
         }
     }
 
@@ -162,7 +164,6 @@ impl Connection {
         if matches!(self.phase, Phase::Closed | Phase::Idle) {
             return;
         }
-        self.clock = Some(now);
         match message {
             Message::Response(response) => self.handle_response(now, origin, response),
             Message::Error(response) => self.handle_error(now, origin, response),
@@ -184,7 +185,9 @@ impl Connection {
                 return self.handle_modern_result(now, call, state, response.result);
             }
             CallKind::Listen => Ok(response.result.to_owned()),
-            CallKind::Subscribe(listen) => return self.handle_subscribed(listen, state.setup.take(), Ok(())),
+            CallKind::Subscribe(listen) => {
+                return self.handle_subscribed(now, listen, state.setup.take(), Ok(()));
+            }
             CallKind::Relist => return self.handle_relisted(now, call, state, response.result),
             CallKind::Ordinary => {
                 if let Some(setup) = state.setup.take() {
@@ -197,7 +200,7 @@ impl Connection {
             CallKind::Renew => return self.handle_renewal_result(response.result),
             CallKind::Restore => return,
         };
-        self.end_call(call, &state, outcome);
+        self.end_call(now, call, &state, outcome);
     }
 
     fn handle_error(&mut self, now: Instant, origin: Origin, response: ErrorResponse<'_>) {
@@ -232,17 +235,17 @@ impl Connection {
         let ended = match state.kind {
             CallKind::Initialize => self.renegotiate(now, call, error),
             CallKind::Probe => return self.handle_probe_refused(now, call, &state, error),
-            CallKind::Renew => return self.handle_renewal_refused(&error),
+            CallKind::Renew => return self.handle_renewal_refused(now, &error),
             CallKind::Ordinary | CallKind::Relist if self.phase.modern().is_some() => {
                 return self.handle_modern_error(now, call, state, error);
             }
-            CallKind::Ordinary => return self.handle_legacy_error(call, state, error),
+            CallKind::Ordinary => return self.handle_legacy_error(now, call, state, error),
             CallKind::Listen | CallKind::Relist | CallKind::Restore | CallKind::Subscribe(_) => {
                 Err(CallError::Rpc(error))
             }
         };
         if let Err(error) = ended {
-            self.end_call(call, &state, Err(error));
+            self.end_call(now, call, &state, Err(error));
         }
     }
 
@@ -292,9 +295,9 @@ impl Connection {
                     && let Some(id) = cancelled.request_id.map(wire_id)
                 {
                     if self.phase.modern().is_some() {
-                        self.end_subscription(&id);
+                        self.end_subscription(now, &id);
                     } else {
-                        self.withdraw_server_request(&id, cancelled.reason.as_deref());
+                        self.withdraw_server_request(now, &id, cancelled.reason.as_deref());
                     }
                 }
             }

@@ -79,7 +79,6 @@ impl Connection {
         if version.is_legacy() && self.calls.len().saturating_add(uris.len()) >= limit {
             return Err(Misuse::TooManyCalls { limit });
         }
-        self.clock = Some(now);
         let call = self.next_call_id();
         let mut listening = Listening { wanted: wanted.clone(), granted: None, pending: Vec::new() };
         if version.is_modern() {
@@ -128,6 +127,7 @@ impl Connection {
     /// A legacy server agreed to one resource, or did not.
     pub(crate) fn handle_subscribed(
         &mut self,
+        now: Instant,
         listen: CallId,
         setup: Option<Setup>,
         outcome: Result<(), CallError>,
@@ -148,7 +148,7 @@ impl Connection {
             (Ok(()), None) => {}
             (Err(error), _) => {
                 if let Some(state) = self.remove_call(listen) {
-                    self.end_call(listen, &state, Err(error));
+                    self.end_call(now, listen, &state, Err(error));
                 }
             }
         }
@@ -218,19 +218,19 @@ impl Connection {
     }
 
     /// `notifications/cancelled` of a modern server: it ends one of its subscriptions. Anything else it may not cancel.
-    pub(crate) fn end_subscription(&mut self, id: &RequestId) {
+    pub(crate) fn end_subscription(&mut self, now: Instant, id: &RequestId) {
         let Some(call) = self.wire.get(id).copied() else { return };
         if self.calls.get(&call).is_none_or(|state| state.kind != CallKind::Listen) {
             return;
         }
         if let (Some(state), Ok(nothing)) = (self.remove_call(call), RawJson::from_text("{}".to_owned())) {
-            self.end_call(call, &state, Ok(nothing));
+            self.end_call(now, call, &state, Ok(nothing));
         }
     }
 
     /// A subscription is over: a legacy server is told for each resource that no other one wants. What it was asked for and has
     /// not answered is given up with it: nobody waits for that.
-    pub(crate) fn give_up_resources(&mut self, listen: CallId, state: &CallState) {
+    pub(crate) fn give_up_resources(&mut self, now: Instant, listen: CallId, state: &CallState) {
         let is_asked = |(call, state): (&CallId, &CallState)| {
             (state.kind == CallKind::Subscribe(listen)).then_some(*call)
         };
@@ -241,7 +241,7 @@ impl Connection {
             }
         }
         let legacy = |version: ProtocolVersion| version.is_legacy();
-        let (Phase::Ready { server }, Some(now)) = (&self.phase, self.clock) else { return };
+        let Phase::Ready { server } = &self.phase else { return };
         let Some(listening) = state.listening.as_ref().filter(|_| legacy(server.protocol_version)) else {
             return;
         };

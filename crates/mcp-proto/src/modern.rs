@@ -152,7 +152,7 @@ impl Connection {
             Ok(_) => invalid("the resultType is none that this client declared"),
             Err(_) => invalid("the result is no readable object"),
         };
-        self.end_call(call, &state, outcome);
+        self.end_call(now, call, &state, outcome);
     }
 
     /// A complete result, as the application gets it.
@@ -173,12 +173,12 @@ impl Connection {
         error: ErrorObject,
     ) {
         let Some(modern) = state.modern.as_mut() else {
-            return self.end_call(call, &state, Err(CallError::Rpc(error)));
+            return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
         };
         if state.kind == CallKind::Relist {
             // Why the tools could not be listed matters less than why they had to be.
             let error = modern.mismatch.take().unwrap_or(error);
-            return self.end_call(call, &state, Err(CallError::Rpc(error)));
+            return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
         }
         if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
             && !modern.revised
@@ -203,7 +203,7 @@ impl Connection {
             Some(version) => refused(version, error),
             None => CallError::Rpc(error),
         };
-        self.end_call(call, &state, Err(refused));
+        self.end_call(now, call, &state, Err(refused));
     }
 }
 

@@ -87,11 +87,11 @@ impl Connection {
         match self.read_input_required(&mut state, result) {
             Ok((request_state, entries)) => match suspended(&state, &request_state, &entries) {
                 Some(suspended) => {
-                    self.end_call(call, &state, Err(CallError::Suspended(Box::new(suspended))));
+                    self.end_call(now, call, &state, Err(CallError::Suspended(Box::new(suspended))));
                 }
                 None => self.ask_all(now, call, state, request_state, entries),
             },
-            Err(error) => self.end_call(call, &state, Err(error)),
+            Err(error) => self.end_call(now, call, &state, Err(error)),
         }
     }
 
@@ -240,7 +240,7 @@ impl Connection {
             // Nobody waits at the other end, so there is nobody to tell.
             Err(error) => {
                 if let Some(state) = self.remove_call(call) {
-                    self.end_call(call, &state, Err(CallError::InputRefused(error)));
+                    self.end_call(now, call, &state, Err(CallError::InputRefused(error)));
                 }
             }
         }
@@ -272,7 +272,7 @@ impl Connection {
                 .map_err(|refused| CallError::InvalidResult { reason: refused.to_string() })
         });
         if let Err(error) = sent {
-            return self.end_call(call, &state, Err(error));
+            return self.end_call(now, call, &state, Err(error));
         }
         let Some(fresh) = self.calls.get_mut(&call) else { return };
         fresh.modern = Some(modern);
@@ -286,12 +286,7 @@ impl Connection {
     pub(crate) fn withdraw_round(&mut self, call: CallId, pause: &Pause) {
         self.disarm(pause.resumes, Timer::Pace(call));
         for request in &pause.open {
-            if self.take_question(*request).is_some() {
-                self.push_event(Event::ServerRequestEnded {
-                    request: *request,
-                    reason: EndReason::CallEnded,
-                });
-            }
+            self.end_round_question(*request, EndReason::CallEnded);
         }
     }
 }

@@ -200,7 +200,7 @@ impl Connection {
             raw: raw.clone(),
         };
         self.phase = Phase::Ready { server: Box::new(server) };
-        self.end_call(call, state, Ok(raw));
+        self.end_call(now, call, state, Ok(raw));
         self.push_event(Event::Ready);
     }
 
@@ -222,18 +222,24 @@ impl Connection {
     }
 
     /// The probe was answered with something that is no JSON-RPC answer. No modern server does that.
-    pub(crate) fn handle_garbled_probe(&mut self, call: CallId, state: &CallState, error: CallError) {
-        let Phase::Probing(handshake) = &self.phase else { return };
-        // What follows is timed from the beginning of the handshake anyway.
-        let began = handshake.began;
-        self.conclude(began, call, state, &Probed::OtherResult { typed: false }, String::new(), error);
+    pub(crate) fn handle_garbled_probe(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        state: &CallState,
+        error: CallError,
+    ) {
+        if !matches!(self.phase, Phase::Probing(_)) {
+            return;
+        }
+        self.conclude(now, call, state, &Probed::OtherResult { typed: false }, String::new(), error);
     }
 
     /// The probe got no answer in its time.
     pub(crate) fn time_out_probe(&mut self, now: Instant, call: CallId, state: &CallState, error: CallError) {
         let Phase::Probing(handshake) = &self.phase else { return };
         if handshake.ends.is_some_and(|ends| ends <= now) {
-            return self.end_call(call, state, Err(error));
+            return self.end_call(now, call, state, Err(error));
         }
         self.conclude(now, call, state, &Probed::Silent, String::new(), error);
     }
@@ -272,16 +278,16 @@ impl Connection {
                 self.initialize(now, call, handshake, offer)
             }
             Next::Initialize { .. } if names.is_empty() => {
-                return self.end_call(call, state, Err(foreign("2025-11-25 or older".to_owned())));
+                return self.end_call(now, call, state, Err(foreign("2025-11-25 or older".to_owned())));
             }
             Next::Incompatible | Next::Initialize { .. } | Next::Reprobe(_) => {
-                return self.end_call(call, state, Err(foreign(names)));
+                return self.end_call(now, call, state, Err(foreign(names)));
             }
             // Invariant: a result that can be used never gets here.
-            Next::Modern(_) | Next::Surface => return self.end_call(call, state, Err(error)),
+            Next::Modern(_) | Next::Surface => return self.end_call(now, call, state, Err(error)),
         };
         if step.is_err() {
-            self.end_call(call, state, Err(error));
+            self.end_call(now, call, state, Err(error));
         }
     }
 

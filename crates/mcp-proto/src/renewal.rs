@@ -135,7 +135,7 @@ impl Connection {
         }
         // What the old session asked died with it, and an answer would reach the wrong one.
         for (request, standing) in self.server_requests.drain() {
-            self.stand_no_more(Some(now), request, &standing);
+            self.stand_no_more(now, request, &standing);
             self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
         }
         self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));
@@ -205,7 +205,7 @@ impl Connection {
         }
     }
 
-    pub(crate) fn handle_renewal_refused(&mut self, error: &ErrorObject) {
+    pub(crate) fn handle_renewal_refused(&mut self, now: Instant, error: &ErrorObject) {
         let was =
             self.phase.server().map_or(ProtocolVersion::LATEST_LEGACY, |server| server.protocol_version);
         let refused = lifecycle::refused(was, error.clone());
@@ -217,7 +217,7 @@ impl Connection {
             self.phase = Phase::Closed;
             for call in held {
                 if let Some(state) = self.remove_call(call) {
-                    self.end_call(call, &state, Err(refused.clone()));
+                    self.end_call(now, call, &state, Err(refused.clone()));
                 }
             }
         }

@@ -232,7 +232,7 @@ impl Connection {
         };
         match self.calls.get_mut(&call).filter(|_| sent) {
             Some(fresh) => fresh.retries_left = state.retries_left,
-            None => self.end_call(call, &state, Err(CallError::Closed { dispatched: false })),
+            None => self.end_call(now, call, &state, Err(CallError::Closed { dispatched: false })),
         }
     }
 

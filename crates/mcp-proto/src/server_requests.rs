@@ -84,14 +84,11 @@ impl ServerRequests {
         self.open.len()
     }
 
-    /// Takes a question out. `next_call`: the call that will be made next.
-    fn remove(&mut self, now: Option<Instant>, id: ServerRequestId, next_call: CallId) -> Option<Open> {
+    /// Takes a question out.
+    fn remove(&mut self, id: ServerRequestId) -> Option<Open> {
         let open = self.open.remove(&id)?;
         if let Asker::Server(wire_id) = &open.asker {
             self.by_wire_id.remove(wire_id);
-            if let Some(now) = now {
-                self.ended.remember(now, wire_id.clone(), open.content, next_call);
-            }
         }
         self.bytes = self.bytes.saturating_sub(open.bytes);
         Some(open)
@@ -131,18 +128,29 @@ impl Connection {
         if matches!((&answer, &open.asked), (Answer::Elicit(_), Asked::CreateMessage(_))) {
             return Err(Misuse::WrongAnswer);
         }
-        self.clock = Some(now);
-        let open = self.take_question(request).ok_or(Misuse::StaleRequest)?;
+        let open = self.take_question(now, request).ok_or(Misuse::StaleRequest)?;
         self.pass_on(now, request, &open, answer);
         Ok(())
     }
 
     /// Takes an open question out of every table.
-    pub(crate) fn take_question(&mut self, request: ServerRequestId) -> Option<Open> {
-        let open = self.server_requests.remove(self.clock, request, self.coming_call())?;
+    fn take_question(&mut self, now: Instant, request: ServerRequestId) -> Option<Open> {
+        let open = self.server_requests.remove(request)?;
         self.disarm(open.deadline, Timer::ServerRequest(request));
-        self.stand_no_more(self.clock, request, &open.standing);
+        if let Asker::Server(wire_id) = &open.asker {
+            let next_call = self.coming_call();
+            self.server_requests.ended.remember(now, wire_id.clone(), open.content, next_call);
+        }
+        self.stand_no_more(now, request, &open.standing);
         Some(open)
+    }
+
+    /// A question in the middle of a call is not needed any more. It has no copies, and no time stands still for it.
+    pub(crate) fn end_round_question(&mut self, request: ServerRequestId, reason: EndReason) {
+        if let Some(open) = self.server_requests.remove(request) {
+            self.disarm(open.deadline, Timer::ServerRequest(request));
+            self.push_event(Event::ServerRequestEnded { request, reason });
+        }
     }
 
     /// Whether this question is still open.
@@ -324,9 +332,9 @@ impl Connection {
     }
 
     /// `notifications/cancelled` from the server: the question is withdrawn and must not be answered.
-    pub(crate) fn withdraw_server_request(&mut self, wire_id: &RequestId, why: Option<&str>) {
+    pub(crate) fn withdraw_server_request(&mut self, now: Instant, wire_id: &RequestId, why: Option<&str>) {
         let Some(&request) = self.server_requests.by_wire_id.get(wire_id) else { return };
-        if self.take_question(request).is_some() {
+        if self.take_question(now, request).is_some() {
             if let Some(why) = why {
                 let shown = excerpt(why, self.config.limits.max_excerpt_bytes);
                 let message = format!("request {wire_id} was withdrawn: {shown}");
@@ -337,9 +345,7 @@ impl Connection {
     }
 
     pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
-        let next_call = self.coming_call();
-        let Some(open) = self.server_requests.remove(Some(now), request, next_call) else { return };
-        self.stand_no_more(Some(now), request, &open.standing);
+        let Some(open) = self.take_question(now, request) else { return };
         let waited = self.config.server_request_timeout.as_millis();
         let what = match &open.asker {
             Asker::Round { .. } => "a request of a call".to_owned(),

@@ -60,22 +60,14 @@ impl Connection {
     }
 
     /// A question has ended for which the time of these calls stood still.
-    pub(crate) fn stand_no_more(
-        &mut self,
-        now: Option<Instant>,
-        question: ServerRequestId,
-        standing: &[CallId],
-    ) {
+    pub(crate) fn stand_no_more(&mut self, now: Instant, question: ServerRequestId, standing: &[CallId]) {
         for &call in standing {
             let Some(state) = self.calls.get_mut(&call) else { continue };
             // One whose request was made again meanwhile knows nothing of it.
             let Some(at) = state.questions.iter().position(|open| *open == question) else { continue };
             state.questions.swap_remove(at);
             // One that is paused by now counts by another time.
-            if state.questions.is_empty()
-                && state.on_wire
-                && let Some(now) = now
-            {
+            if state.questions.is_empty() && state.on_wire {
                 let (started, end) = (state.started, state.resumed_deadline(now));
                 self.set_deadline(call, started, end);
                 self.push_event(Event::CallDeadlineMoved { call });

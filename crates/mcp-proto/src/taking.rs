@@ -13,11 +13,9 @@
 //!                                                └─────no──────┴────false──┴──> handle_incoming
 //! ```
 
-use std::any::Any;
-use std::time::Instant;
-
 use mcp_jsonrpc::RequestId;
 use mcp_model::{CallToolResult, ResultType, inspect_result_type, methods};
+use std::any::Any;
 
 use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
@@ -64,12 +62,11 @@ impl Connection {
     ///
     /// `false`: the call has ended meanwhile. Nothing has changed, and the answer belongs to
     /// [`handle_incoming`](Self::handle_incoming) like any late one.
-    pub fn take_result(&mut self, now: Instant, taking: Taking, id: &RequestId) -> bool {
+    pub fn take_result(&mut self, taking: Taking, id: &RequestId) -> bool {
         if self.taking(id) != Some(taking) {
             return false;
         }
         let Some(mut state) = self.remove_call(taking.call) else { return false };
-        self.clock = Some(now);
         if let Some(setup) = state.setup.take() {
             self.desired.apply(setup);
         }

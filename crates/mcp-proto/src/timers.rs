@@ -22,7 +22,6 @@ pub(crate) enum Timer {
 impl Connection {
     /// Time has passed. Calling it early is harmless; so is a `now` that lies before an earlier one.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.clock = Some(now);
         while let Some(&(at, timer)) = self.timers.first()
             && at <= now
         {

@@ -105,7 +105,7 @@ impl Connection {
         let sent = self.send_request(now, call, methods::TOOLS_LIST, params.as_ref(), kind, &modern.options);
         let Some(fresh) = self.calls.get_mut(&call).filter(|_| sent.is_ok()) else {
             let error = modern.mismatch.map_or_else(not_listed, CallError::Rpc);
-            return self.end_call(call, &state, Err(error));
+            return self.end_call(now, call, &state, Err(error));
         };
         fresh.modern = Some(modern);
         fresh.relisted = state.relisted + 1;
@@ -127,7 +127,7 @@ impl Connection {
         let Some((_, next_cursor)) = page else {
             let mismatch = state.modern.as_mut().and_then(|modern| modern.mismatch.take());
             let error = mismatch.map_or_else(not_listed, CallError::Rpc);
-            return self.end_call(call, &state, Err(error));
+            return self.end_call(now, call, &state, Err(error));
         };
         drop(self.list_tools(result));
         match next_cursor {

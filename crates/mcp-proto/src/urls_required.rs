@@ -103,7 +103,13 @@ impl Connection {
     }
 
     /// The server refused a legacy call. `state` is out of the tables.
-    pub(crate) fn handle_legacy_error(&mut self, call: CallId, mut state: CallState, error: ErrorObject) {
+    pub(crate) fn handle_legacy_error(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        error: ErrorObject,
+    ) {
         let permit = match &mut state.url_retry {
             Some(retry) if error.code.get() == URL_ELICITATION_REQUIRED => retry.permit.take(),
             _ => None,
@@ -113,14 +119,14 @@ impl Connection {
                 Some(server) => refused(server.protocol_version, error),
                 None => CallError::Rpc(error),
             };
-            return self.end_call(call, &state, Err(refused));
+            return self.end_call(now, call, &state, Err(refused));
         };
         let rules = self.elicitation_rules(ProtocolVersion::V2025_11_25);
         let batch = match UrlBatch::parse(error.data.as_ref().map_or("null", RawJson::as_str), &rules) {
             Ok(batch) => batch,
             Err(refused) => {
                 self.diagnose(DiagnosticKind::ElicitationRequestInvalid, refused.wire_message());
-                return self.end_call(call, &state, Err(CallError::Rpc(error)));
+                return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
             }
         };
         if let Some(retry) = &mut state.url_retry {
@@ -146,7 +152,7 @@ impl Connection {
         let sent = self.send_request(now, call, &retry.method, retry.params.as_ref(), kind, &retry.options);
         if sent.is_err() {
             // It was sent before, so it can be; what is left is a limit or an ended session.
-            self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+            self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
             return Ok(());
         }
         let hard_deadline = state.hard_deadline.take();
@@ -166,9 +172,9 @@ impl Connection {
     ///
     /// # Errors
     /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
-    pub fn handle_urls_refused(&mut self, call: CallId) -> Result<(), Misuse> {
+    pub fn handle_urls_refused(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
         let (state, _, refusal) = self.take_paused(call)?;
-        self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+        self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
         Ok(())
     }
 

@@ -16,7 +16,7 @@ impl Connection {
         let Some(mut state) = self.remove_call(call) else { return };
         if let Some(refusal) = state.url_retry.as_mut().and_then(|retry| retry.take_refusal()) {
             // It did get an answer, which says more than that its time is up.
-            return self.end_call(call, &state, Err(CallError::Rpc(refusal)));
+            return self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
         }
         let error = CallError::Timeout {
             after: state.given(),
@@ -30,7 +30,7 @@ impl Connection {
         if self.can_outlast(now, &state) {
             return self.outlast(now, call, state);
         }
-        self.end_call(call, &state, Err(error));
+        self.end_call(now, call, &state, Err(error));
     }
 
     /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.

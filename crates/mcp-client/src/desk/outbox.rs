@@ -123,7 +123,7 @@ impl Outgoing {
                 let _ = driver.with(|core, now| core.handle_urls_done(now, call));
             }
             Self::GoOn { call, again: false } => {
-                let _ = driver.with(|core, _| core.handle_urls_refused(call));
+                let _ = driver.with(|core, now| core.handle_urls_refused(now, call));
             }
         }
     }

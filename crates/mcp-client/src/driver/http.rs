@@ -135,7 +135,7 @@ impl HttpLink {
                     };
                     // One that got no answer will get none: what waits for it must not wait for its deadline.
                     if let Some(driver) = weak.upgrade() {
-                        driver.with(|core, _| core.cancel(call, None));
+                        driver.with(|core, now| core.cancel(now, call, None));
                     }
                     posted
                 }

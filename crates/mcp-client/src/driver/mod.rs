@@ -460,17 +460,17 @@ impl Driver {
         match received {
             Received::Message(incoming) => self.with(|core, now| core.handle_incoming(now, origin, incoming)),
             Received::Invalid { error, excerpt, .. } => {
-                self.with(|core, _| core.handle_invalid(&error, &excerpt))
+                self.with(|core, now| core.handle_invalid(now, &error, &excerpt))
             }
             Received::OversizedStart { bytes, limit, .. } => {
                 self.with(|core, _| core.handle_oversized_start(bytes, (limit.name, limit.value)));
             }
-            Received::Oversized { bytes, limit, answer_to, announced, .. } => self.with(|core, _| {
+            Received::Oversized { bytes, limit, answer_to, announced, .. } => self.with(|core, now| {
                 let limit = (limit.name, limit.value);
                 if announced {
-                    core.handle_oversized_end(bytes, limit, answer_to.as_ref());
+                    core.handle_oversized_end(now, bytes, limit, answer_to.as_ref());
                 } else {
-                    core.handle_oversized(bytes, limit, answer_to.as_ref());
+                    core.handle_oversized(now, bytes, limit, answer_to.as_ref());
                 }
             }),
             _ => {}

@@ -147,9 +147,9 @@ impl Drop for OpenCall {
         if slot.is_some() {
             return drop(slot);
         }
-        let slot = self.driver.change(Writes::Later, |state, _, _| {
+        let slot = self.driver.change(Writes::Later, |state, _, now| {
             let slot = state.slots.remove(&self.id);
-            state.core.cancel(self.id, None);
+            state.core.cancel(now, self.id, None);
             slot
         });
         drop(slot);

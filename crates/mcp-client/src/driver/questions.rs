@@ -42,7 +42,7 @@ impl Driver {
                 let call = required.call;
                 if !self.intake.require(required) {
                     // It waits for nothing else, and one that has ended is stale.
-                    let _ = self.with(|core, _| core.handle_urls_refused(call));
+                    let _ = self.with(|core, now| core.handle_urls_refused(now, call));
                 } else if !self.lock().core.is_open(call) {
                     // Ended by another task in between: the desk was told before it knew that the call waits.
                     self.intake.require_no_more(call);

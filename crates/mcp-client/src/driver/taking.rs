@@ -25,8 +25,8 @@ impl Driver {
         if !taking.admits(answer.result, &*value) {
             return false;
         }
-        self.change(Writes::Later, |state, outbox, now| {
-            let taken = state.core.take_result(now, taking, &answer.id);
+        self.change(Writes::Later, |state, outbox, _| {
+            let taken = state.core.take_result(taking, &answer.id);
             if taken && let Some(slot) = state.slots.get_mut(&taking.call()) {
                 outbox.wake(slot.end(Ok(CallResult::Read(value))));
                 return true;

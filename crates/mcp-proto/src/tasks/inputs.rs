@@ -12,7 +12,7 @@ use crate::call::{CallId, CallState};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::CallError;
-use crate::event::{EndReason, Event, ServerRequestId};
+use crate::event::{EndReason, ServerRequestId};
 use crate::mrtr::Entry;
 use crate::server_requests::Asker;
 use crate::tasks::TaskError;
@@ -184,9 +184,7 @@ impl Connection {
         let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
         let limit = self.config.tasks.as_ref().map_or(0, |config| config.max_inputs);
         for request in task.inputs.reconsider(wanted) {
-            if self.take_question(request).is_some() {
-                self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Withdrawn });
-            }
+            self.end_round_question(request, EndReason::Withdrawn);
         }
         // All are looked at before any is shown: a call that fails for one of them has asked nobody.
         let mut entries = Vec::new();
@@ -220,7 +218,7 @@ impl Connection {
     ) {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return self.give_up(call, CallError::InputRefused(error)),
+            Err(error) => return self.give_up(now, call, CallError::InputRefused(error)),
         };
         let Some(task) = self.calls.get_mut(&call).and_then(|state| state.task.as_mut()) else { return };
         match task.inputs.of_key(key) {

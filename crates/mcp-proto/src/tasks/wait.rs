@@ -45,7 +45,9 @@ impl Connection {
                 state.task = Some(Box::new(TaskCall::new(Step::Creating, &modern.options)));
                 self.created(now, call, state, created);
             }
-            Err(_) => self.end_call(call, &state, Err(invalid("the task in the result is not readable"))),
+            Err(_) => {
+                self.end_call(now, call, &state, Err(invalid("the task in the result is not readable")))
+            }
         }
     }
 
@@ -63,28 +65,28 @@ impl Connection {
             Step::Creating => match result.parse_with(CreateTaskResult::from_json) {
                 Ok(created) => self.created(now, call, state, created),
                 // A server that takes no tasks of this kind answers as ever (2025-11-25, "Task Support and Handling").
-                Err(_) => self.end_without_task(call, state, result),
+                Err(_) => self.end_without_task(now, call, state, result),
             },
             Step::Listing => {
                 self.learn_task_tools(result);
-                self.end_without_task(call, state, result);
+                self.end_without_task(now, call, state, result);
             }
             Step::Getting => match self.read_state(result) {
                 Ok(read) => self.observe(now, call, state, read),
-                Err(error) => self.end_call(call, &state, Err(error)),
+                Err(error) => self.end_call(now, call, &state, Err(error)),
             },
             Step::Updating => {
                 task.inputs.sent(true, max_sendings);
                 task.failed_polls = 0;
                 self.wait(now, call, state);
             }
-            Step::Fetching | Step::Waiting => self.end_call(call, &state, Ok(result.to_owned())),
+            Step::Fetching | Step::Waiting => self.end_call(now, call, &state, Ok(result.to_owned())),
         }
     }
 
-    fn end_without_task(&mut self, call: CallId, mut state: CallState, result: RawRef<'_>) {
+    fn end_without_task(&mut self, now: Instant, call: CallId, mut state: CallState, result: RawRef<'_>) {
         state.task = None;
-        self.end_call(call, &state, Ok(result.to_owned()));
+        self.end_call(now, call, &state, Ok(result.to_owned()));
     }
 
     fn read_state(&self, result: RawRef<'_>) -> Result<GetTaskResult, CallError> {
@@ -125,7 +127,7 @@ impl Connection {
             }
             _ => CallError::Rpc(error),
         };
-        self.end_call(call, &state, Err(error));
+        self.end_call(now, call, &state, Err(error));
     }
 
     /// There is a task.
@@ -149,7 +151,7 @@ impl Connection {
         let Some(known) = task.known.as_mut() else { return };
         if read.task.task_id != known.task.task_id {
             let error = invalid("the answer is about another task");
-            return self.end_call(call, &state, Err(error));
+            return self.end_call(now, call, &state, Err(error));
         }
         task.failed_polls = 0;
         let is_new = !std::mem::replace(&mut known.is_told, true)
@@ -180,7 +182,7 @@ impl Connection {
                 }
             }
         };
-        self.end_call(call, &state, outcome);
+        self.end_call(now, call, &state, outcome);
     }
 
     /// Nothing is on the wire: waits for the time to ask again, or for answers. `state` is out of the tables.
@@ -197,7 +199,7 @@ impl Connection {
             _ => (task.polls >= limit).then_some(TaskError::TooManyPolls { limit }),
         };
         if let Some(error) = over {
-            return self.end_call(call, &state, Err(CallError::Task(error)));
+            return self.end_call(now, call, &state, Err(CallError::Task(error)));
         }
         // In 2025-11-25 such notices are not to be relied on.
         let is_modern = self.phase.modern().is_some();
@@ -247,7 +249,7 @@ impl Connection {
         });
         if let Err(error) = sent {
             state.task = Some(task);
-            return self.end_call(call, &state, Err(error));
+            return self.end_call(now, call, &state, Err(error));
         }
         let Some(fresh) = self.calls.get_mut(&call) else { return };
         fresh.task = Some(task);
@@ -307,20 +309,22 @@ impl Connection {
     }
 
     /// Ends a wait from this side.
-    pub(super) fn give_up(&mut self, call: CallId, error: CallError) {
+    pub(super) fn give_up(&mut self, now: Instant, call: CallId, error: CallError) {
         let Some(state) = self.remove_call(call) else { return };
         self.withdraw(&state, None);
-        self.end_call(call, &state, Err(error));
+        self.end_call(now, call, &state, Err(error));
     }
 
-    /// A call that waits for a task is over, whatever ended it.
-    pub(crate) fn leave_task(&mut self, state: &CallState, outcome: Option<&CallError>) {
-        let Some(task) = state.task.as_ref() else { return };
-        for request in task.inputs.open() {
-            if self.take_question(request).is_some() {
-                self.push_event(Event::ServerRequestEnded { request, reason: EndReason::CallEnded });
-            }
+    /// A call that waits for a task is over, whatever ended it: nobody needs its questions answered any more.
+    pub(crate) fn withdraw_task_questions(&mut self, state: &CallState) {
+        for request in state.task.iter().flat_map(|task| task.inputs.open()) {
+            self.end_round_question(request, EndReason::CallEnded);
         }
+    }
+
+    /// A call that waits for a task ended so: the server is told where that gives up the task as well.
+    pub(crate) fn abandon_task(&mut self, now: Instant, state: &CallState, outcome: Option<&CallError>) {
+        let Some(task) = state.task.as_ref() else { return };
         let abandoned = matches!(
             outcome,
             Some(
@@ -330,8 +334,8 @@ impl Connection {
                     | CallError::Task(TaskError::TooManyInputs { .. } | TaskError::TooManyPolls { .. })
             )
         );
-        let (true, Some(known), Some(now)) =
-            (abandoned && task.options.task.cancel_abandoned && self.is_ready(), &task.known, self.clock)
+        let (true, Some(known)) =
+            (abandoned && task.options.task.cancel_abandoned && self.is_ready(), &task.known)
         else {
             return;
         };

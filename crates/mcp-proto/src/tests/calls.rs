@@ -17,7 +17,7 @@ fn an_id_is_never_used_twice() {
         // Some end by an answer, some by giving up, some stay.
         match round % 3 {
             0 => session.answer(&id, &json!({})),
-            1 => session.core.cancel(call, None),
+            1 => session.core.cancel(session.now, call, None),
             _ => {}
         }
     }

@@ -12,14 +12,14 @@ fn cancelling_before_dispatch_sends_nothing() {
     let options = CallOptions::default();
     // Still in the queue of the core.
     let call = session.core.call(session.now, "tools/list", None, &options).unwrap();
-    session.core.cancel(call, Some("no"));
+    session.core.cancel(session.now, call, Some("no"));
     assert!(session.sent().is_empty());
     let failed = session.failure(call);
     assert!(matches!(failed, CallError::Cancelled { dispatched: false }) && !failed.outcome_unknown());
     // Taken by the driver, but not handed to the transport.
     let call = session.core.call(session.now, "tools/list", None, &options).unwrap();
     let request = session.core.poll_transmit().unwrap();
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     let TransmitKind::Request { id, .. } = request.kind else { panic!("{request:?}") };
     assert!(!session.core.handle_dispatched(&id), "the driver learns that it must not send it");
     assert!(session.sent().is_empty());
@@ -32,8 +32,8 @@ fn cancelling_before_dispatch_sends_nothing() {
 fn cancelling_after_dispatch_sends_one_notice_and_a_late_answer_is_ignored() {
     let mut session = Session::ready();
     let (call, id) = session.call();
-    session.core.cancel(call, Some("the user left"));
-    session.core.cancel(call, Some("again"));
+    session.core.cancel(session.now, call, Some("the user left"));
+    session.core.cancel(session.now, call, Some("again"));
     let notice = session.only_sent();
     assert_eq!(
         notice,
@@ -54,7 +54,7 @@ fn cancelling_after_dispatch_sends_one_notice_and_a_late_answer_is_ignored() {
 fn a_notice_without_reason_has_none() {
     let mut session = Session::ready();
     let (call, id) = session.call();
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert_eq!(session.only_sent()["params"], json!({"requestId": id}));
 }
 
@@ -65,7 +65,7 @@ fn cancelling_what_has_ended_does_nothing() {
     let (call, id) = session.call();
     session.answer(&id, &json!({}));
     session.outcome(call).unwrap();
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty() && session.events().is_empty());
 }
 
@@ -74,7 +74,7 @@ fn only_the_cancelled_call_is_given_up() {
     let mut session = Session::ready();
     let (first, first_id) = session.call();
     let (second, second_id) = session.call();
-    session.core.cancel(second, None);
+    session.core.cancel(session.now, second, None);
     assert_eq!(session.only_sent()["params"]["requestId"], second_id);
     session.failure(second);
     session.answer(&first_id, &json!({}));

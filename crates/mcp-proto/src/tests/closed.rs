@@ -58,7 +58,7 @@ fn every_later_command_is_refused() {
     assert_eq!(session.core.set_roots(Vec::new()), Err(Misuse::Closed));
     let answer = Answer::Result(super::raw(&json!({})));
     assert_eq!(session.core.answer(session.now, request, answer), Err(Misuse::StaleRequest));
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     session.core.forget(call);
     session.core.handle_initialized_delivered(session.now);
     assert!(!session.core.handle_dispatched(&serde_json::from_value(id).unwrap()));
@@ -79,7 +79,7 @@ fn nothing_is_heard_after_the_end() {
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     session.peer("noise");
     session.peer(r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#);
-    session.core.handle_oversized(1, ("max_line_bytes", 0), None);
+    session.core.handle_oversized(session.now, 1, ("max_line_bytes", 0), None);
     session.core.handle_oversized_start(1, ("max_line_bytes", 0));
     assert!(session.sent().is_empty() && session.events().is_empty());
 }

@@ -421,7 +421,7 @@ fn the_first_refusal_is_reported_when_the_second_says_less() {
 fn nothing_is_called_before_the_era_is_known() {
     let (mut session, call, _) = Session::probing(auto());
     assert_eq!(session.try_call("tools/list"), Err(Misuse::NotReady));
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty(), "a handshake is not cancelled on the wire");
     assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
 }

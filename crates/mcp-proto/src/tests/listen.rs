@@ -61,7 +61,7 @@ fn a_modern_subscription_brings_what_was_granted_and_has_no_end_of_its_own() {
     session.notice("notifications/tools/list_changed", &json!(id.to_string()), &json!({}));
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     assert_eq!(session.diagnostics(), [DiagnosticKind::ChangeIgnored; 4]);
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert_eq!(session.only_sent()["params"]["requestId"], id);
     assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
     session.assert_idle();
@@ -119,7 +119,7 @@ fn over_exchanges_the_stream_names_the_subscription() {
     session
         .peer_on(Origin::Exchange(call), r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
     assert!(matches!(session.only_event(), Event::ListChanged(ListKind::Tools)));
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty());
 }
 
@@ -151,7 +151,7 @@ fn a_legacy_server_is_asked_for_each_resource_and_told_when_nobody_wants_it_any_
     let request = session.only_sent();
     session.answer(&request["id"], &json!({}));
     session.subscribed(second);
-    session.core.cancel(first, None);
+    session.core.cancel(session.now, first, None);
     assert!(matches!(session.failure(first), CallError::Cancelled { .. }));
     let told = session.only_sent();
     assert_eq!((&told["method"], &told["params"]["uri"]), (&json!("resources/unsubscribe"), &json!("a")));
@@ -171,7 +171,7 @@ fn a_legacy_subscription_that_is_given_up_takes_its_requests_along() {
     session.answer(&requests[0]["id"], &json!({}));
     let left = requests[1]["id"].as_i64().unwrap();
     session.core.handle_held_back(&left.into());
-    session.core.cancel(listen, None);
+    session.core.cancel(session.now, listen, None);
     assert!(matches!(session.failure(listen), CallError::Cancelled { .. }));
     let told = session.sent();
     let cancelled: Vec<_> = told.iter().filter(|told| told["method"] == "notifications/cancelled").collect();
@@ -197,7 +197,7 @@ fn a_legacy_subscription_needs_nothing_for_lists_and_is_refused_for_resources_wh
     let resources = filter(&json!({"resourceSubscriptions": ["a"]}));
     let refused = session.core.listen(session.now, &resources, &options);
     assert!(matches!(refused, Err(Misuse::NotDeclaredByServer { .. })));
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty());
 
     let mut session = Session::ready_with(Config { ..config() }, "2025-11-25", super::ALL_CAPABILITIES);

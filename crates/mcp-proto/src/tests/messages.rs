@@ -113,7 +113,7 @@ fn what_a_diagnostic_shows_of_the_peer_is_cut_and_escaped() {
 fn an_oversized_message_is_counted_and_ends_nothing() {
     let mut session = Session::ready();
     let (call, _) = session.call();
-    session.core.handle_oversized(20_000_000, ("max_line_bytes", 1000), None);
+    session.core.handle_oversized(session.now, 20_000_000, ("max_line_bytes", 1000), None);
     let Event::Diagnostic(diagnostic) = session.only_event() else { panic!("a diagnostic") };
     assert_eq!(
         diagnostic.to_string(),
@@ -134,14 +134,19 @@ fn a_message_that_grows_above_the_limit_is_told_at_once_and_its_answer_is_known_
         "oversized_message: a message is being skipped at 1002 bytes, the limit max_line_bytes is 1000"
     );
     assert!(session.core.is_open(call));
-    session.core.handle_oversized_end(2000, ("max_line_bytes", 1000), Some(&id.as_i64().unwrap().into()));
+    session.core.handle_oversized_end(
+        session.now,
+        2000,
+        ("max_line_bytes", 1000),
+        Some(&id.as_i64().unwrap().into()),
+    );
     let Event::CallEnded { call: ended, outcome: Err(error) } = session.only_event() else {
         panic!("its end")
     };
     assert_eq!(ended, call);
     assert!(matches!(error, CallError::Oversized { bytes: 2000, name: "max_line_bytes", limit: 1000 }));
     assert!(session.core.is_open(other));
-    session.core.handle_oversized_end(2000, ("max_line_bytes", 1000), None);
+    session.core.handle_oversized_end(session.now, 2000, ("max_line_bytes", 1000), None);
     assert!(session.events().is_empty());
 }
 
@@ -150,9 +155,19 @@ fn a_message_that_grows_above_the_limit_is_told_at_once_and_its_answer_is_known_
 fn an_oversized_answer_ends_its_call_with_the_limit_and_no_other() {
     let mut session = Session::ready();
     let ((call, id), (other, _)) = (session.call(), session.call());
-    session.core.handle_oversized(2000, ("max_line_bytes", 1000), Some(&RequestId::from("unknown")));
+    session.core.handle_oversized(
+        session.now,
+        2000,
+        ("max_line_bytes", 1000),
+        Some(&RequestId::from("unknown")),
+    );
     assert!(matches!(session.only_event(), Event::Diagnostic(_)));
-    session.core.handle_oversized(2000, ("max_line_bytes", 1000), Some(&id.as_i64().unwrap().into()));
+    session.core.handle_oversized(
+        session.now,
+        2000,
+        ("max_line_bytes", 1000),
+        Some(&id.as_i64().unwrap().into()),
+    );
     let events = session.events();
     let [Event::Diagnostic(_), Event::CallEnded { call: ended, outcome: Err(error) }] = &events[..] else {
         panic!("{events:?}")
@@ -241,7 +256,7 @@ fn nothing_is_heard_before_the_start() {
     session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     session.peer("noise");
     session.peer("[1]");
-    session.core.handle_oversized(1, ("max_line_bytes", 0), None);
+    session.core.handle_oversized(session.now, 1, ("max_line_bytes", 0), None);
     session.core.handle_oversized_start(1, ("max_line_bytes", 0));
     assert!(session.sent().is_empty() && session.events().is_empty());
 }

@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod cancellation;
 mod closed;
+mod courtesies;
 mod deadlines;
 mod deprecated;
 mod elicitation;
@@ -158,7 +159,7 @@ impl Session {
     fn peer_on(&mut self, origin: Origin, text: &str) {
         match decode(text, &DecodeLimits::default()) {
             Ok(incoming) => self.core.handle_incoming(self.now, origin, incoming),
-            Err(error) => self.core.handle_invalid(&error, text),
+            Err(error) => self.core.handle_invalid(self.now, &error, text),
         }
         self.drain();
     }

@@ -161,7 +161,7 @@ fn a_cancelled_call_is_told_on_a_channel_and_by_the_driver_on_exchanges() {
     for (config, notices) in [(on_channel(), 1), (on_exchanges(), 0)] {
         let mut session = Session::modern(config);
         let (call, request) = session.ask("tools/list", &json!({}));
-        session.core.cancel(call, None);
+        session.core.cancel(session.now, call, None);
         let sent = session.sent();
         assert_eq!(sent.len(), notices);
         if let [notice] = &sent[..] {

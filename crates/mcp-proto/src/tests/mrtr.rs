@@ -200,7 +200,7 @@ fn cancelling_a_paused_call_withdraws_its_questions_and_sends_nothing() {
         let mut session = Session::modern(config);
         let (call, _) = session.asked(&json!({"a": form()}), None);
         let question = session.question();
-        session.core.cancel(call, None);
+        session.core.cancel(session.now, call, None);
         let events = session.events();
         assert!(matches!(
             &events[..],

@@ -181,13 +181,13 @@ fn cancelling_initialize_closes_without_a_word() {
     let mut session = Session::new(config());
     let call = session.initialize();
     session.sent.clear();
-    session.core.cancel(call, Some("changed my mind"));
+    session.core.cancel(session.now, call, Some("changed my mind"));
     assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: true }));
     assert!(session.core.is_closed() && session.sent().is_empty());
 
     let mut session = Session::new(config());
     let call = session.core.start(session.now).unwrap();
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty(), "what had not left never does");
     assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: false }));
     session.assert_idle();
@@ -198,7 +198,7 @@ fn cancelling_initialize_closes_without_a_word() {
 fn a_failed_handshake_leaves_nothing_behind() {
     type Fail = fn(&mut Session, crate::CallId);
     let ways: [Fail; 4] = [
-        |session, call| session.core.cancel(call, None),
+        |session, call| session.core.cancel(session.now, call, None),
         |session, call| session.core.forget(call),
         |session, _| session.seconds(60),
         |session, _| session.peer(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"down"}}"#),

@@ -116,7 +116,7 @@ fn the_handshake_outlives_the_call_that_began_it() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one) && lose(&mut session, two));
     sent(&mut session);
-    session.core.cancel(one, None);
+    session.core.cancel(session.now, one, None);
     let handshake = session.sent.len();
     assert_eq!(handshake, 0);
     assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(two))]);
@@ -128,7 +128,7 @@ fn with_nobody_left_the_next_call_makes_the_new_session() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one));
     session.core.forget(one);
-    session.core.cancel(two, None);
+    session.core.cancel(session.now, two, None);
     sent(&mut session);
     let three = call(&mut session, "three");
     assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(three))]);
@@ -270,7 +270,7 @@ fn a_setup_that_the_new_session_refuses_is_worth_a_word() {
 fn a_subscription_given_up_before_it_was_granted_is_not_restored() {
     let mut session = Session::ready();
     let (listen, request) = session.listen(&json!({"resourceSubscriptions": ["a:1"]}));
-    session.core.cancel(listen, None);
+    session.core.cancel(session.now, listen, None);
     session.drain();
     session.answer(&request["id"], &json!({}));
     let one = call(&mut session, "one");

@@ -96,7 +96,7 @@ fn what_is_repeated_depends_on_what_the_server_may_have_seen() {
         for mut session in both().into_iter().filter(|session| has(session, method)) {
             let (call, _) = session.ask(method, &params(method));
             assert_eq!(session.fails(call, failure), expected, "{method} {failure:?}");
-            session.core.cancel(call, None);
+            session.core.cancel(session.now, call, None);
             session.drain();
             session.assert_idle();
         }
@@ -347,7 +347,7 @@ fn a_call_that_waits_can_be_given_up() {
         for mut session in both() {
             let (call, _) = session.ask(method, &params(method));
             assert!(session.fails(call, Failure::NotSent));
-            session.core.cancel(call, None);
+            session.core.cancel(session.now, call, None);
             assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: false }));
             session.seconds(60);
             assert!(session.sent().is_empty(), "{method}");

@@ -14,7 +14,7 @@ impl Session {
     }
 
     fn take(&mut self, taking: Taking, id: &Value) -> bool {
-        self.core.take_result(self.now, taking, &RequestId::from(id.as_i64().unwrap()))
+        self.core.take_result(taking, &RequestId::from(id.as_i64().unwrap()))
     }
 }
 

@@ -246,7 +246,7 @@ fn an_unknown_task_and_one_past_its_time_are_told_apart() {
     let poll = session.poll_after(2000);
     session.answer(&poll["id"], &task("working", &json!({"ttlMs": 9000})));
     assert!(session.core.is_open(call));
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     session.events();
     session.assert_idle();
 }
@@ -374,7 +374,7 @@ fn a_call_that_is_given_up_leaves_the_task_or_cancels_it_by_its_own_method() {
         let task = TaskOptions { cancel_abandoned, ..TaskOptions::default() };
         let options = CallOptions { task, ..CallOptions::default() };
         let call = session.task_call_with(&created(), &options);
-        session.core.cancel(call, None);
+        session.core.cancel(session.now, call, None);
         assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
         let sent = session.sent();
         if cancel_abandoned {

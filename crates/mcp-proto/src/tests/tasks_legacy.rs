@@ -274,7 +274,7 @@ fn a_request_that_was_answered_before_it_left_is_not_sent() {
     session.update(call);
     assert!(!session.core.handle_dispatched(&id));
     session.core.handle_held_back(&id);
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(matches!(session.failure(call), CallError::Cancelled { .. }));
     assert!(session.sent().is_empty(), "nothing has left that could be cancelled");
     session.assert_idle();
@@ -313,7 +313,7 @@ fn progress_goes_on_while_the_task_does() {
     let foreign = json!({"progressToken": "another", "progress": 3});
     session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": foreign}));
     assert_eq!(session.diagnostics().len(), 1, "not its token");
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     session.events();
     session.peer_json(&notice(3));
     assert_eq!(session.diagnostics().len(), 1, "nobody waits");
@@ -342,14 +342,14 @@ fn giving_up_a_call_that_is_becoming_a_task_sends_no_cancellation() {
     let mut session = listed();
     let (call, request) = session.ask("tools/call", &json!({"name": "must"}));
     assert!(request["params"]["task"].is_object());
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: true }));
     assert!(session.sent().is_empty());
     session.assert_idle();
 
     let task = TaskOptions { cancel_abandoned: true, ..TaskOptions::default() };
     let (call, _) = session.legacy_task(&CallOptions { task, ..CallOptions::default() });
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     let cancel = session.only_sent();
     assert_eq!((&cancel["method"], &cancel["params"]), (&json!("tasks/cancel"), &json!({"taskId": "t-1"})));
 }

@@ -73,10 +73,10 @@ fn only_a_call_that_may_be_refused_so_pauses() {
 fn a_call_whose_urls_are_refused_ends_with_the_servers_error() {
     let mut session = session(ElicitationSupport::all());
     let (call, _, _) = paused(&mut session, "tools/call");
-    session.core.handle_urls_refused(call).unwrap();
+    session.core.handle_urls_refused(session.now, call).unwrap();
     let CallError::Rpc(error) = session.failure(call) else { panic!("no error of the server") };
     assert_eq!(error.message, "first this");
-    assert_eq!(session.core.handle_urls_refused(call), Err(Misuse::StaleRequest));
+    assert_eq!(session.core.handle_urls_refused(session.now, call), Err(Misuse::StaleRequest));
     assert_eq!(session.core.handle_urls_done(session.now, call), Err(Misuse::StaleRequest));
     session.assert_idle();
 }
@@ -100,7 +100,7 @@ fn a_pause_ends_with_its_call() {
     session.assert_idle();
 
     let (call, _, _) = paused(&mut session, "tools/call");
-    session.core.cancel(call, None);
+    session.core.cancel(session.now, call, None);
     assert!(session.sent().is_empty(), "nothing is on the wire that could be cancelled");
     let events = session.events();
     let [
@@ -177,7 +177,7 @@ fn a_question_carries_the_route_of_the_only_calls_it_can_belong_to() {
     assert_eq!(ask(&mut session, 3, Origin::Channel), None, "either may be meant");
     assert_eq!(ask(&mut session, 4, Origin::Exchange(other)).as_deref(), Some("b"));
     assert_eq!(ask(&mut session, 5, Origin::Exchange(first)).as_deref(), Some("a"));
-    session.core.cancel(other, None);
+    session.core.cancel(session.now, other, None);
     session.sent();
     session.events();
     let (_keyless, _) = session.call_with("tools/call", &CallOptions::default());

@@ -61,7 +61,7 @@ impl Ledger {
 
     /// The driver says how the URLs of a call went.
     pub(super) fn urls_went(&mut self, core: &mut Connection, now: Instant, call: CallId, done: bool) {
-        let told = if done { core.handle_urls_done(now, call) } else { core.handle_urls_refused(call) };
+        let told = if done { core.handle_urls_done(now, call) } else { core.handle_urls_refused(now, call) };
         let waited = self.urls.get_mut(&call).map(std::mem::take);
         assert_eq!(told.is_ok(), waited == Some(true), "only a call that waits for URLs goes on");
     }

@@ -35,6 +35,8 @@ struct Model {
     /// Ids of requests that were put on the wire, in order, with their calls.
     wire: Vec<(Value, CallId)>,
     ledger: Ledger,
+    /// What the core asked by itself: to give up tasks.
+    courtesies: HashSet<CallId>,
     /// Requests that the transport took.
     dispatched: HashSet<RequestId>,
     initialize: Option<CallId>,
@@ -87,6 +89,7 @@ impl Model {
             now: epoch(),
             wire: Vec::new(),
             ledger: Ledger::default(),
+            courtesies: HashSet::new(),
             dispatched: HashSet::new(),
             initialize: None,
             notices: HashMap::new(),
@@ -127,7 +130,7 @@ impl Model {
             Step::Call { seconds, progress, reset, task } => self.call(seconds, progress, reset, task),
             Step::Cancel { call } => {
                 if let Some(call) = self.ledger.call(call) {
-                    self.core.cancel(call, None);
+                    self.core.cancel(self.now, call, None);
                 }
             }
             Step::Close => self.core.handle_closed(),
@@ -190,6 +193,7 @@ impl Model {
                     self.peer_answer(&id, Origin::Channel, kind);
                 }
             }
+            Step::Quiet { seconds } => self.now += Duration::from_secs(seconds),
             Step::Roots { count } => {
                 let roots = (0..count).map(|at| Root::new(format!("file:///{at}"))).collect();
                 drop(self.core.set_roots(roots));
@@ -213,9 +217,19 @@ impl Model {
             }
             Step::Urls { call, done } => self.urls_done(call, done),
         }
+        self.check_courtesies();
         if !self.paused {
             self.drain();
             self.check();
+        }
+    }
+
+    /// What the core asks by itself has the time of any call, however long it was quiet before.
+    fn check_courtesies(&mut self) {
+        for (call, state) in &self.core.calls {
+            if state.kind == CallKind::Restore && self.courtesies.insert(*call) {
+                assert_eq!(state.deadline, Some(self.now + CallOptions::default().timeout));
+            }
         }
     }
 
@@ -334,8 +348,8 @@ impl Model {
             return false;
         }
         assert!(self.core.is_open(taking.call()));
-        assert!(self.core.take_result(self.now, taking, &answer.id));
-        assert!(!self.core.take_result(self.now, taking, &answer.id), "a result was taken twice");
+        assert!(self.core.take_result(taking, &answer.id));
+        assert!(!self.core.take_result(taking, &answer.id), "a result was taken twice");
         self.ledger.ended(taking.call());
         true
     }
@@ -347,7 +361,7 @@ impl Model {
         }
         match decode(text, &DecodeLimits::default()) {
             Ok(incoming) => self.core.handle_incoming(self.now, origin, incoming),
-            Err(error) => self.core.handle_invalid(&error, text),
+            Err(error) => self.core.handle_invalid(self.now, &error, text),
         }
         if self.paused {
             return;
@@ -492,7 +506,7 @@ impl Model {
             // No call and no question outlives its deadline; those without one are given up.
             self.wait_out();
             for call in self.ledger.calls.clone() {
-                self.core.cancel(call, None);
+                self.core.cancel(self.now, call, None);
             }
             self.wait_out();
         }

@@ -10,29 +10,75 @@ use crate::{Mode, Wire};
 /// One thing that happens. Numbers choose among what there is, so that most steps mean something.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Advance { seconds: u64 },
-    Answer { question: usize, kind: u8 },
-    Call { seconds: u64, progress: bool, reset: bool, task: u8 },
-    Cancel { call: usize },
+    Advance {
+        seconds: u64,
+    },
+    Answer {
+        question: usize,
+        kind: u8,
+    },
+    Call {
+        seconds: u64,
+        progress: bool,
+        reset: bool,
+        task: u8,
+    },
+    Cancel {
+        call: usize,
+    },
     Close,
     Delivered,
-    Forget { call: usize },
+    Forget {
+        call: usize,
+    },
     Hold,
     Notify,
     Pause,
-    PeerAnswer { id: usize, exchange: bool, kind: u8 },
-    PeerAsk { id: i64, string: bool, kind: u8, exchange: bool },
-    PeerBatch { id: usize },
-    PeerCancel { id: i64, string: bool },
-    PeerNoise { kind: usize, id: usize },
-    PeerProgress { id: usize, value: u8 },
-    PeerServe { at: usize, kind: u8 },
-    Roots { count: usize },
+    PeerAnswer {
+        id: usize,
+        exchange: bool,
+        kind: u8,
+    },
+    PeerAsk {
+        id: i64,
+        string: bool,
+        kind: u8,
+        exchange: bool,
+    },
+    PeerBatch {
+        id: usize,
+    },
+    PeerCancel {
+        id: i64,
+        string: bool,
+    },
+    PeerNoise {
+        kind: usize,
+        id: usize,
+    },
+    PeerProgress {
+        id: usize,
+        value: u8,
+    },
+    PeerServe {
+        at: usize,
+        kind: u8,
+    },
+    /// Time passes of which nobody tells the core.
+    Quiet {
+        seconds: u64,
+    },
+    Roots {
+        count: usize,
+    },
     Send,
     Start,
     Takes,
     Timer,
-    Urls { call: usize, done: bool },
+    Urls {
+        call: usize,
+        done: bool,
+    },
 }
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
@@ -57,6 +103,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         9 => (0_usize..10, 0_usize..8).prop_map(|(kind, id)| Step::PeerNoise { kind, id }),
         12 => (0_usize..5, 0_u8..9).prop_map(|(id, value)| Step::PeerProgress { id, value }),
         24 => (0_usize..2, 11..KINDS).prop_map(|(at, kind)| Step::PeerServe { at, kind }),
+        6 => (0_u64..200).prop_map(|seconds| Step::Quiet { seconds }),
         3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
         12 => Just(Step::Send),
         3 => Just(Step::Start),
