@@ -117,7 +117,7 @@ where
                         return Err(error);
                     }
                 }
-                None => {}
+                None => return Err("the token callback panicked".into()),
             }
         }
     }
@@ -209,6 +209,43 @@ mod tests {
         assert_eq!(callback.authorization().await.unwrap().as_deref(), Some("Bearer token"));
         assert_eq!(kept.await.unwrap().as_deref(), Some("Bearer token"));
         assert_eq!(fetches.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+
+    /// Three requests wait for a token, and the callback panics under the first. None of the others may turn in circles: there the
+    /// thread would be lost.
+    #[test]
+    fn a_callback_that_panics_fails_all_who_wait_and_is_asked_again_by_the_next() {
+        let (tell, told) = tokio::sync::watch::channel(false);
+        let callback = Arc::new(TokenCallback::new(move || {
+            let mut told = told.clone();
+            async move {
+                told.wait_for(|told| *told).await?;
+                panic!("on purpose")
+            }
+        }));
+        let ask = || -> CredentialsFuture<'static, Option<String>> {
+            let callback = Arc::clone(&callback);
+            Box::pin(async move { callback.authorization().await })
+        };
+        let poll = |asked: &mut CredentialsFuture<'_, Option<String>>| {
+            let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+            asked.as_mut().poll(context).map_err(|error| error.to_string())
+        };
+        let mut asked = [ask(), ask(), ask()];
+        assert!(asked.iter_mut().all(|asked| poll(asked).is_pending()));
+        tell.send_replace(true);
+        let [mut first, others @ ..] = asked;
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| poll(&mut first)));
+        assert!(panicked.is_err());
+        let (done, watchdog) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(others.map(|mut other| poll(&mut other))));
+        let others = watchdog.recv_timeout(std::time::Duration::from_secs(60));
+        let failed = std::task::Poll::Ready(Err("the token callback panicked".to_owned()));
+        assert_eq!(others, Ok([failed.clone(), failed]), "or they turn in circles");
+        // The first is still kept.
+        let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| poll(&mut ask())));
+        assert!(again.is_err(), "the next asks the callback anew");
+        drop(first);
     }
 
     #[test]

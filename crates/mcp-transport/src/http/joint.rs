@@ -16,7 +16,7 @@ pub(crate) struct Joint<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// Finds the work while somebody waits for it.
+/// Finds the work while somebody waits for it, unless it panicked.
 pub(crate) struct WeakJoint<T> {
     shared: Weak<Shared<T>>,
 }
@@ -75,9 +75,13 @@ impl<T> Default for WeakJoint<T> {
 }
 
 impl<T> WeakJoint<T> {
-    /// The work, if somebody waits for it.
+    /// The work, if somebody waits for it. What panicked comes to nothing any more, however long somebody keeps it.
     pub(crate) fn get(&self) -> Option<Joint<T>> {
-        self.shared.upgrade().map(|shared| Joint { shared })
+        let shared = self.shared.upgrade()?;
+        if matches!(shared.lock().stage, Stage::Lost) {
+            return None;
+        }
+        Some(Joint { shared })
     }
 }
 
@@ -261,6 +265,7 @@ mod tests {
         let mut first = Box::pin(joint.wait());
         let polled = catch_unwind(AssertUnwindSafe(|| poll(first.as_mut(), &Arc::default())));
         assert!(polled.is_err());
+        assert!(weak.get().is_none(), "no one begins to wait for it");
         assert_eq!(poll(pin!(other.wait()), &Arc::default()), Poll::Ready(None));
     }
 }

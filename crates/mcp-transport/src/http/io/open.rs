@@ -229,7 +229,6 @@ async fn fresh(pool: &Arc<Pool>, target: &Target, config: &Arc<Config>) -> Resul
             }
         });
         let Some(opened) = opening.wait().await else {
-            pool.lanes.no_longer_opening();
             return Err(Error::new(ErrorKind::Connect, "opening the connection panicked"));
         };
         // What failed for one would take as long to fail for each of those who wait.
