@@ -113,6 +113,8 @@ pub enum TlsFailure {
     NothingInCommon,
     /// The server breaks the rules of TLS.
     Protocol,
+    /// What answers on that port speaks TLS, and the URL begins with `http:`.
+    Required,
     /// The certificate of the server is of an issuer that is not trusted. One that is signed by itself is its own issuer.
     UnknownIssuer,
 }

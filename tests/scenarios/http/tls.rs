@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::script::{Server, within};
+use super::script::{Peer, Server, within};
 use super::support::*;
 
 pub(crate) struct Authority {
@@ -207,7 +207,99 @@ async fn a_plain_server_is_no_https_server() {
         peer.send("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
         peer.closed().await;
     });
-    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Tls(TlsFailure::NotTls));
+    let error = outcome.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::NotTls));
+    assert!(error.to_string().contains("whether the url should begin with http"), "{error}");
+}
+
+/// The other way round: `http` to a port that speaks TLS, whatever that answers
+#[tokio::test]
+async fn a_server_that_wants_tls_says_so_to_plain_http() {
+    let page = |text: &str| {
+        let length = text.len();
+        format!(
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: text/html\r\ncontent-length: {length}\r\n\r\n{text}"
+        )
+    };
+    let answers: [Vec<u8>; 5] = [
+        // An alert: protocol_version, and unexpected_message.
+        vec![0x15, 3, 1, 0, 2, 2, 70],
+        vec![0x15, 3, 3, 0, 2, 2, 10],
+        b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n".to_vec(),
+        page("<html><title>400 The plain HTTP request was sent to HTTPS port</title></html>").into(),
+        page("<p>You're speaking plain HTTP to an SSL-enabled server port.</p>").into(),
+    ];
+    for answer in answers {
+        let server = Server::start().await;
+        let connection = connect(&server);
+        let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+            let (mut peer, _) = server.request().await;
+            peer.send(&answer).await;
+            peer.close().await;
+        });
+        let error = outcome.1.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::Required), "{error:?}");
+        assert_eq!((error.outcome_unknown(), error.status()), (false, None));
+        assert!(error.to_string().contains("the url has to begin with https"), "{error}");
+        assert!(std::error::Error::source(&error).is_some());
+    }
+    // And a real one.
+    let (certificate, key) = certificate(&authority("ours"), "localhost", 2100);
+    let port = serve(&certificate, &key).await;
+    let connection = HttpServer::new(&format!("http://localhost:{port}/mcp")).unwrap().connect();
+    let error = within(exchange(&connection, call())).await.1.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::Required), "{error:?}");
+}
+
+/// Many close without a word, as a server that breaks does. It is said while nothing better is known.
+#[tokio::test]
+async fn a_server_that_ends_the_first_connection_may_want_tls() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let breaks = async || {
+        let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+            server.request().await.0.close().await;
+        });
+        let error = outcome.1.unwrap_err();
+        assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::ConnectionLost, true));
+        error.to_string().contains("its url has to begin with https")
+    };
+    assert!(breaks().await);
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut peer, _) = server.request().await;
+        peer.respond("200 OK", "connection: close\r\ncontent-type: application/json\r\n", RESULT).await;
+    });
+    outcome.1.unwrap();
+    assert!(!breaks().await);
+}
+
+/// What a gateway says of the server behind it says nothing of the way to the gateway.
+#[tokio::test]
+async fn over_tls_or_in_other_words_a_400_is_a_400() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let (mut peer, _) = server.request().await;
+        peer.respond("400 Bad Request", "content-type: text/plain\r\n", "use https").await;
+    });
+    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::Status);
+
+    let ours = authority("ours");
+    let (certificate, key) = certificate(&ours, "localhost", 2100);
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(&certificate, &key)));
+    let server = Server::start().await;
+    let options = TlsOptions::new().add_roots(ours.pem.as_bytes()).unwrap();
+    let url = format!("https://localhost:{}/mcp", server.address().port());
+    let connection = HttpServer::new(&url).unwrap().tls(options).unwrap().connect();
+    let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+        let stream = acceptor.accept(server.accept().await.into_stream()).await.unwrap();
+        let mut peer = Peer::over(stream);
+        peer.request().await;
+        let text = "The plain HTTP request was sent to HTTPS port";
+        peer.respond("400 Bad Request", "content-type: text/html\r\n", text).await;
+    });
+    let error = outcome.1.unwrap_err();
+    assert_eq!((error.kind(), error.status()), (ErrorKind::Status, Some(400)));
 }
 
 /// A server that goes away in the middle of it may be back soon.

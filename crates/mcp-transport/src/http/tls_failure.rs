@@ -103,12 +103,14 @@ const fn advice(failure: TlsFailure) -> &'static str {
             "the certificate is for another name; reach the server by a name that its certificate has"
         }
         TlsFailure::NotTls => {
-            "the server does not speak tls there; look at the port and the scheme of the url"
+            "what answers there does not speak tls; look at the port, and whether the url should begin with http"
         }
         TlsFailure::NothingInCommon => {
             "no version of tls (1.2, 1.3) or cipher suite in common; the server has to offer one"
         }
         TlsFailure::Protocol => "the server breaks the rules of tls",
+        // Of a connection without a handshake; it has its own text.
+        TlsFailure::Required => "the server wants tls",
         TlsFailure::UnknownIssuer => {
             "the certificate is of an issuer that is not trusted; add the authority that signed it with TlsOptions::add_roots if it is yours"
         }

@@ -34,6 +34,7 @@ use super::machine::{Cause, Head, Machine, Step};
 use super::media::ContentType;
 use super::session::{BadSessionId, SessionId, SessionSlot};
 use super::stream::EventSource;
+use super::tls_wanted;
 use crate::http::config::Config;
 use crate::http::post::PostKind;
 use crate::received::excerpt;
@@ -75,7 +76,7 @@ enum Purpose {
     /// Its beginning is shown in the error.
     NotMcp { refusal: Refusal, content_type: Option<String> },
     /// A JSON-RPC error may be in it.
-    Refused { refusal: Refusal, had_session: bool },
+    Refused { refusal: Refusal, had_session: bool, is_plain: bool },
 }
 
 impl ExchangeCore {
@@ -126,7 +127,8 @@ impl ExchangeCore {
             }
             Verdict::Refused => match facts.content_type {
                 ContentType::Json | ContentType::Missing | ContentType::Text => {
-                    self.collect(Purpose::Refused { refusal, had_session: facts.had_session });
+                    let (had_session, is_plain) = (facts.had_session, head.is_plain);
+                    self.collect(Purpose::Refused { refusal, had_session, is_plain });
                 }
                 ContentType::EventStream | ContentType::Other => return self.fail(refusal.error(None)),
             },
@@ -224,12 +226,15 @@ impl ExchangeCore {
                 let text = excerpt(body.as_bytes(), EXCERPT_BYTES);
                 Err(refusal.not_mcp(content_type.as_deref(), Some(&text)))
             }
-            Purpose::Refused { refusal, had_session } => {
+            Purpose::Refused { refusal, had_session, is_plain } => {
                 let payload = body.take();
                 let object = error_object(&payload, &limits);
                 let text = std::str::from_utf8(payload.as_bytes()).ok();
                 if had_session && lost_session::is_told(refusal.status, object.as_ref(), text) {
                     return Err(refusal.session_lost());
+                }
+                if is_plain && object.is_none() && tls_wanted::is_told(refusal.status, text) {
+                    return Err(fault::tls_wanted(refusal.error(text).into()));
                 }
                 match (object, &self.kind) {
                     (Some(_), PostKind::Request { .. }) => {

@@ -34,6 +34,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: false,
+            is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
         core.handle_head(now, head).unwrap();
@@ -77,6 +78,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: true,
+            is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
         self.core.handle_reopened(self.now, 0.0, head)
@@ -273,6 +275,7 @@ fn a_declared_length_above_the_cap_is_refused_at_the_head() {
             headers: &headers,
             length: Some(length),
             had_session: false,
+            is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
         assert_eq!(core.handle_head(Instant::now(), head).unwrap_err().kind(), ErrorKind::LimitExceeded);

@@ -15,7 +15,7 @@ use super::redirect::RefusedRedirect;
 use super::session::BadSessionId;
 use super::target::BadTarget;
 use crate::http::config::HttpLimits;
-use crate::{Error, ErrorKind, Untrusted};
+use crate::{Error, ErrorKind, TlsFailure, Untrusted};
 
 /// How much of a body an error shows.
 const SHOWN_BYTES: usize = 256;
@@ -178,6 +178,13 @@ pub(crate) fn bad_session(bad: BadSessionId) -> Error {
 #[cfg(not(feature = "tls"))]
 pub(crate) fn tls_missing() -> Error {
     Error::new(ErrorKind::Misuse, "https needs the feature `tls`, which this build does not have")
+}
+
+/// What answered in plain HTTP, or did not, speaks TLS there; `cause` is how that was told. None of the request was processed.
+pub(crate) fn tls_wanted(cause: Cause) -> Error {
+    let text =
+        "what answers on that port speaks tls: the url has to begin with https, and it begins with http";
+    Error::new(ErrorKind::Tls(TlsFailure::Required), text).with_source(cause)
 }
 
 pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {

@@ -58,6 +58,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: true,
+            is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
         self.core.handle_reopened(self.now, 0.0, head)

@@ -67,6 +67,8 @@ pub(crate) struct Head<'a> {
     pub(crate) length: Option<u64>,
     /// Whether the request carried a session id.
     pub(crate) had_session: bool,
+    /// Whether it came in plain HTTP, right from the server.
+    pub(crate) is_plain: bool,
     /// The time of day when it came, for the dates in it.
     pub(crate) wall: SystemTime,
 }

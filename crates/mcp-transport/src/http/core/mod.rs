@@ -23,3 +23,4 @@ pub(crate) mod redirect;
 pub(crate) mod session;
 pub(crate) mod stream;
 pub(crate) mod target;
+pub(crate) mod tls_wanted;

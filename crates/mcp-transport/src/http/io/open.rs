@@ -25,7 +25,7 @@ use crate::http::core::media::is_identity_coded;
 use crate::http::core::proxy::ProxyServer;
 use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
-use crate::http::core::{fault, headers, redirect};
+use crate::http::core::{fault, headers, redirect, tls_wanted};
 use crate::http::post::Departure;
 #[cfg(feature = "tls")]
 use crate::http::tls_failure;
@@ -67,6 +67,8 @@ pub(crate) struct Opened {
     pub(crate) headers: HeaderMap,
     /// The session whose id the request carries.
     pub(crate) session: Option<SessionId>,
+    /// It came in plain HTTP, right from the server.
+    is_plain: bool,
     pub(crate) connection: Open,
 }
 
@@ -85,6 +87,7 @@ impl Opened {
             headers: &self.headers,
             length,
             had_session: self.session.is_some(),
+            is_plain: self.is_plain,
             wall: SystemTime::now(),
         }
     }
@@ -165,6 +168,7 @@ async fn follow(
             status: parts.status,
             headers: parts.headers,
             session: outgoing.session,
+            is_plain: is_plain(target, config),
             connection,
         });
     }
@@ -191,7 +195,12 @@ pub(crate) async fn send(
             return Err(Error::new(ErrorKind::Closed, "the request was given up before it was sent"));
         }
         match carrier.send(request).await {
-            Ok(response) => return Ok((response, carrier)),
+            Ok(response) => {
+                if !pool.has_answered.load(Ordering::Relaxed) {
+                    pool.has_answered.store(true, Ordering::Relaxed);
+                }
+                return Ok((response, carrier));
+            }
             Err(failed) if failed.is_unsent && !is_new => {
                 watch(Departure::Stays);
             }
@@ -200,7 +209,13 @@ pub(crate) async fn send(
                 refusals += 1;
             }
             Err(SendError { error, is_unsent, is_refused }) => {
-                return Err(broken(error, config).with_outcome_unknown(!is_unsent && !is_refused));
+                if is_plain(target, config) && is_record(error.is_parse(), carrier) {
+                    return Err(fault::tls_wanted(error.into()));
+                }
+                let may_want_tls = is_plain(target, config) && !pool.has_answered.load(Ordering::Relaxed);
+                return Err(
+                    broken(error, config, may_want_tls).with_outcome_unknown(!is_unsent && !is_refused)
+                );
             }
         }
     }
@@ -275,6 +290,20 @@ fn reading_proxy<'a>(target: &Target, config: &'a Config) -> Option<&'a ProxySer
     if target.is_tls() { None } else { proxy_of(target, config) }
 }
 
+/// Whether the server itself, and no proxy, reads what is sent without TLS, so that it would be the one to miss it.
+fn is_plain(target: &Target, config: &Config) -> bool {
+    #[cfg(unix)]
+    if config.unix_socket.is_some() {
+        return false;
+    }
+    !target.is_tls() && proxy_of(target, config).is_none()
+}
+
+/// Whether a record of TLS came in place of a response in HTTP/1.1.
+fn is_record(is_parse: bool, carrier: Carrier) -> bool {
+    is_parse && carrier.into_wire().is_some_and(|wire| tls_wanted::is_record(&wire.into_unread()))
+}
+
 fn request(target: &Target, config: &Config, outgoing: Outgoing, is_http2: bool) -> Request<RequestBody> {
     let mut request = Request::new(RequestBody::new(outgoing.body));
     *request.method_mut() = outgoing.method;
@@ -298,8 +327,9 @@ fn request(target: &Target, config: &Config, outgoing: Outgoing, is_http2: bool)
     request
 }
 
-/// The connection failed before the head of the response was complete.
-fn broken(error: hyper::Error, config: &Config) -> Error {
+/// The connection failed before the head of the response was complete. `may_want_tls`: nothing is known of the server yet, and it was
+/// spoken to in plain HTTP.
+fn broken(error: hyper::Error, config: &Config, may_want_tls: bool) -> Error {
     // hyper has a method for this in servers only.
     if error.is_parse() && error.to_string() == TOO_LARGE {
         return fault::head_over_limit(&config.limits).with_source(error);
@@ -319,7 +349,11 @@ fn broken(error: hyper::Error, config: &Config) -> Error {
     if let Some(refused) = tls_failure::of_refused_client(&error) {
         return refused.with_source(error).with_outcome_unknown(true);
     }
-    Error::new(ErrorKind::ConnectionLost, "the connection broke before the response")
-        .with_source(error)
-        .with_outcome_unknown(true)
+    // How most servers that speak TLS take plain HTTP, among them those that run on Node.js and Python.
+    let text = if may_want_tls {
+        "the connection broke before the first response; if the server speaks tls on that port, its url has to begin with https"
+    } else {
+        "the connection broke before the response"
+    };
+    Error::new(ErrorKind::ConnectionLost, text).with_source(error).with_outcome_unknown(true)
 }

@@ -4,6 +4,7 @@
 //! then read away by whoever wants the connection next, or the connection is closed when it lasts too long. Nobody waits
 //! for it.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ pub(crate) struct Pool {
     max_idle: usize,
     idle: Duration,
     linger: Duration,
+    /// Whether the server has ever answered anything.
+    pub(super) has_answered: AtomicBool,
     #[cfg(feature = "http2")]
     pub(super) lanes: Lanes,
 }
@@ -60,6 +63,7 @@ impl Pool {
             max_idle: limits.max_idle_connections,
             idle: timeouts.pool_idle,
             linger: timeouts.linger,
+            has_answered: AtomicBool::new(false),
             #[cfg(feature = "http2")]
             lanes: Lanes::new(config.http2.as_ref().map_or(timeouts.pool_idle, |options| options.idle)),
         })

@@ -102,6 +102,11 @@ impl Wire {
         }
     }
 
+    /// What came and was not understood, once nothing more is done with the connection.
+    pub(crate) fn into_unread(self) -> Bytes {
+        self.connection.into_parts().read_buf
+    }
+
     /// Whether another request can be sent now, after looking at what the peer did meanwhile.
     pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         drive(&mut self.connection, &mut self.ended, &mut self.error, cx);
