@@ -226,10 +226,14 @@ impl Error {
     }
 
     pub(crate) fn with_source(
-        mut self,
+        self,
         source: impl Into<Box<dyn error::Error + Send + Sync + 'static>>,
     ) -> Self {
-        self.change().source = Some(Arc::from(source.into()));
+        self.with_shared_source(Arc::from(source.into()))
+    }
+
+    pub(crate) fn with_shared_source(mut self, source: Arc<dyn error::Error + Send + Sync>) -> Self {
+        self.change().source = Some(source);
         self
     }
 

@@ -77,8 +77,24 @@ struct Held {
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// The header value, or the error for the first who takes it: errors cannot be copied, and the others try again.
-type Fetched = Result<String, Arc<Mutex<Option<BoxError>>>>;
+/// The header value or the error, for each who waited for it.
+type Fetched = Result<String, SharedError>;
+
+/// One error for many. It is taken out again (`fault::no_credentials`) before an application sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedError(pub(crate) Arc<dyn StdError + Send + Sync>);
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl StdError for SharedError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
 
 impl<F> TokenCallback<F> {
     pub(crate) fn new(fetch: F) -> Self {
@@ -93,33 +109,24 @@ where
 {
     /// The header value in use, unless it is `refused`; then a new one. Whoever of those who wait for it is polled fetches it.
     async fn value(&self, refused: Option<&str>) -> Result<String, BoxError> {
-        loop {
-            let joint = {
-                let mut held = lock(&self.held);
-                if held.current.is_some() && held.current.as_deref() == refused {
-                    held.current = None;
-                }
-                match (&held.current, held.fetching.get()) {
-                    (Some(current), _) => return Ok(current.clone()),
-                    (None, Some(joint)) => joint,
-                    (None, None) => {
-                        let joint = Joint::new(fetch(Arc::clone(&self.fetch), Arc::clone(&self.held)));
-                        held.fetching = joint.downgrade();
-                        joint
-                    }
-                }
-            };
-            match joint.wait().await {
-                Some(Ok(value)) => return Ok(value),
-                Some(Err(error)) => {
-                    let error = error.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    if let Some(error) = error {
-                        return Err(error);
-                    }
-                }
-                None => return Err("the token callback panicked".into()),
+        let joint = {
+            let mut held = lock(&self.held);
+            if held.current.is_some() && held.current.as_deref() == refused {
+                held.current = None;
             }
-        }
+            match (&held.current, held.fetching.get()) {
+                (Some(current), _) => return Ok(current.clone()),
+                (None, Some(joint)) => joint,
+                (None, None) => {
+                    let joint = Joint::new(fetch(Arc::clone(&self.fetch), Arc::clone(&self.held)));
+                    held.fetching = joint.downgrade();
+                    joint
+                }
+            }
+        };
+        // What failed for one would take as long to fail for each of those who wait.
+        let fetched = joint.wait().await.ok_or("the token callback panicked")?;
+        Ok(fetched?)
     }
 }
 
@@ -128,8 +135,7 @@ where
     F: Fn() -> R + Send + Sync,
     R: Future<Output = Result<String, BoxError>> + Send,
 {
-    let fetched =
-        fetch().await.map(|token| bearer(&token)).map_err(|error| Arc::new(Mutex::new(Some(error))));
+    let fetched = fetch().await.map(|token| bearer(&token)).map_err(|error| SharedError(error.into()));
     let mut held = lock(&held);
     held.fetching = WeakJoint::default();
     held.current = fetched.as_ref().ok().cloned();
@@ -246,6 +252,43 @@ mod tests {
         let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| poll(&mut ask())));
         assert!(again.is_err(), "the next asks the callback anew");
         drop(first);
+    }
+
+    /// field:FR-064. A token server that answers after a second of failing would make the last of many wait for the sum of all.
+    #[tokio::test(start_paused = true)]
+    async fn a_fetch_that_fails_fails_all_who_wait_for_it_at_once() {
+        use std::time::Duration;
+
+        use tokio::time::{Instant, sleep};
+
+        use crate::http::{HttpServer, Post, RequestHead};
+
+        let fetches = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::clone(&fetches);
+        let server = HttpServer::new("http://127.0.0.1:9/mcp").unwrap().token(move || {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            async {
+                sleep(Duration::from_secs(1)).await;
+                Err::<String, BoxError>(Box::new(std::io::Error::other("the keychain is locked")))
+            }
+        });
+        let connection = server.connect();
+        let began = Instant::now();
+        let posts: Vec<_> = (0..8)
+            .map(|_| {
+                let connection = connection.clone();
+                let post = Post::notification(bytes::Bytes::new(), RequestHead::default());
+                tokio::spawn(async move { (connection.post(post).await.unwrap_err(), began.elapsed()) })
+            })
+            .collect();
+        for post in posts {
+            let (error, after) = post.await.unwrap();
+            assert_eq!(after, Duration::from_secs(1));
+            assert_eq!(error.kind(), crate::ErrorKind::Unauthorized);
+            let source = error.source().unwrap();
+            assert!(source.is::<std::io::Error>(), "the callback's own error, not one around it: {source:?}");
+        }
+        assert_eq!(fetches.load(std::sync::atomic::Ordering::Relaxed), 1);
     }
 
     #[test]

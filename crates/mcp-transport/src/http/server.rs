@@ -86,8 +86,8 @@ impl HttpServer {
     }
 
     /// Sends a bearer token that `fetch` gives, with or without the word `Bearer` before it. It is fetched before the first
-    /// request, and once more when the server answers 401; the refused request is then repeated once. Requests that are
-    /// refused at the same time share one fetch.
+    /// request, and once more when the server answers 401; the refused request is then repeated once. Requests that need
+    /// one at the same time share one fetch, and its error.
     #[must_use]
     pub fn token<F, R>(self, fetch: F) -> Self
     where

@@ -15,6 +15,7 @@ use super::redirect::RefusedRedirect;
 use super::session::BadSessionId;
 use super::target::BadTarget;
 use crate::http::config::HttpLimits;
+use crate::http::credentials::SharedError;
 use crate::{Error, ErrorKind, TlsFailure, Untrusted};
 
 /// How much of a body an error shows.
@@ -146,7 +147,11 @@ pub(crate) fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
 
 /// The provider of credentials has none.
 pub(crate) fn no_credentials(cause: Cause) -> Error {
-    Error::new(ErrorKind::Unauthorized, "there are no credentials for the request").with_source(cause)
+    let error = Error::new(ErrorKind::Unauthorized, "there are no credentials for the request");
+    match cause.downcast::<SharedError>() {
+        Ok(shared) => error.with_shared_source(shared.0),
+        Err(cause) => error.with_source(cause),
+    }
 }
 
 pub(crate) fn bad_target(bad: BadTarget) -> Error {
