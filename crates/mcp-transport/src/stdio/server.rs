@@ -181,7 +181,7 @@ impl StdioServer {
         self.current_dir.as_deref()
     }
 
-    /// The exact program and arguments, untruncated, for a consent screen.
+    /// The exact program and arguments, untruncated, for a consent screen. The variables and the working directory are not in it.
     ///
     /// Each word is shown as it is if it has only letters, digits and `_-./:@%+=,`; any other stands in double quotes with
     /// everything that could mislead the reader escaped, so that two different commands never look the same. It is meant for
@@ -197,10 +197,15 @@ impl StdioServer {
         text
     }
 
-    /// A digest of what will be run, to bind an approval to: program, arguments, names (not values) of the set variables, what
-    /// is inherited, working directory. A change of any byte of these changes it.
+    /// A digest of what will be run, to bind an approval to: program, arguments, the set variables with their values, whether all,
+    /// nothing or the safe ones are inherited, working directory. A change of any byte of these changes it.
     ///
-    /// It does not cover the content of the program's file.
+    /// Values are covered because many of them choose the code: `PATH`, `LD_PRELOAD`, `NODE_OPTIONS`, the package index of an `npx` or
+    /// `uvx`, and no list of such names is complete. A digest gives no long random token away, but whoever has it and knows the rest can
+    /// try out short or guessable values, so keep it where the values are kept. An approval that shall outlive a change of a token is
+    /// bound to the digest of a description that has a fixed text for it; set the token afterwards.
+    ///
+    /// It covers neither the content of the program's file nor the values that are inherited.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Sha256::new();
         // Each field carries its length, so that moving a byte from one to the next changes the digest.
@@ -213,8 +218,9 @@ impl StdioServer {
         for arg in &self.args {
             field(b"arg", arg.as_encoded_bytes());
         }
-        for (name, _) in &self.env {
+        for (name, value) in &self.env {
             field(b"env", name.as_encoded_bytes());
+            field(b"value", value.as_encoded_bytes());
         }
         let inherit: &[u8] = match self.inherit {
             InheritEnv::All => b"all",
