@@ -357,10 +357,12 @@ impl Connection {
             }
             Some(last) => *last = LastProgress(Some(progress.progress)),
         }
-        if state.reset_on_progress && !state.questions.is_empty() {
+        // Only a request has a time that a sign of life renews. A call that pauses, or waits for its task, may have a token still.
+        let renews = state.reset_on_progress && state.on_wire;
+        if renews && !state.questions.is_empty() {
             // It stands still; this is for when it goes on.
             state.time_left = Some(state.timeout);
-        } else if state.reset_on_progress {
+        } else if renews {
             let renewed = state.renewed_deadline(now);
             let old = std::mem::replace(&mut state.deadline, renewed);
             self.disarm(old, Timer::Call(call));

@@ -369,3 +369,31 @@ fn a_stored_task_is_waited_for_in_this_era_too() {
     session.outcome(call).unwrap();
     session.assert_idle();
 }
+
+/// protocol:P-05: a task tells its progress for as long as it lives. Between two questions nothing is waited for that progress could
+/// be a sign of, so it neither ends the wait nor draws it out.
+#[test]
+fn progress_between_two_questions_does_not_move_the_end_of_a_task() {
+    let mut session = listed();
+    let options = CallOptions {
+        timeout: Duration::from_secs(5),
+        max_total: Some(Duration::from_secs(100)),
+        reset_on_progress: true,
+        progress: true,
+        ..CallOptions::default()
+    };
+    let (call, request) = session.ask_with("tools/call", &json!({"name": "must"}), &options);
+    let mut slow = created();
+    slow["task"]["pollInterval"] = json!(30_000);
+    session.answer(&request["id"], &slow);
+    session.update(call);
+    session.seconds(1);
+    let progress = json!({"progressToken": request["id"], "progress": 1});
+    session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}));
+    assert!(matches!(session.only_event(), Event::Progress { call: of, .. } if of == call));
+    session.seconds(28);
+    assert!(session.events().is_empty() && session.core.is_open(call));
+    let poll = session.poll_after(1000);
+    session.answer(&poll["id"], &task("completed"));
+    assert_eq!(session.only_sent()["method"], "tasks/result");
+}

@@ -197,3 +197,22 @@ fn a_held_question_has_no_time() {
     session.seconds(1_000);
     assert!(session.core.is_asked(question.id));
 }
+
+/// seed:S-58, protocol:P-05: a call that asks for a task has a token that outlives its request, and people take the time they take.
+#[test]
+fn progress_does_not_cut_short_a_pause_for_urls() {
+    let mut config = tasks::with_tasks(config());
+    config.elicitation = ElicitationSupport::all();
+    let capabilities = r#"{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}"#;
+    let mut session = Session::ready_with(config, "2025-11-25", capabilities);
+    let mut options = CallOptions { progress: true, reset_on_progress: true, ..CallOptions::default() };
+    options.task.wanted = true;
+    let (call, request) = session.ask_with("tools/call", &json!({"name": "t"}), &options);
+    refuse(&mut session, &request["id"]);
+    assert!(matches!(session.only_event(), Event::UrlsRequired(_)));
+    let progress = json!({"progressToken": request["id"], "progress": 1});
+    session.peer_json(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}));
+    assert!(matches!(session.only_event(), Event::Progress { .. }));
+    session.seconds(600);
+    assert!(session.events().is_empty() && session.core.is_open(call));
+}

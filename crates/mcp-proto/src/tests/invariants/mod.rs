@@ -18,7 +18,7 @@ use self::ledger::Ledger;
 use self::steps::{Start, Step, server_id, start, step};
 use super::{config_with_elicitation, epoch, raw};
 use crate as proto;
-use crate::call::CallKind;
+use crate::call::{CallKind, CallState};
 use crate::{
     Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
     TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
@@ -477,14 +477,18 @@ impl Model {
         let patience =
             self.ledger.questions.iter().filter_map(|question| core.server_request_deadline(*question));
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
+        let paces = |state: &CallState| state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some());
         let goes_on = core.calls.values().filter(|state| {
-            let paces = state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some());
             let polls = state.task.as_ref().is_some_and(|task| task.next_poll.is_some());
-            state.deadline.is_some() && (paces || polls)
+            state.deadline.is_some() && (paces(state) || polls)
         });
         let expected = deadlines.len() + goes_on.count();
         assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
+        // Neither progress nor anything else puts an end to a wait for people or for a task before its time.
+        for state in core.calls.values().filter(|state| !state.on_wire && !paces(state)) {
+            assert_eq!(state.deadline, state.hard_deadline);
+        }
         if core.is_closed() {
             assert_eq!((calls, questions), (0, 0));
         }
