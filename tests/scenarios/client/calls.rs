@@ -230,7 +230,7 @@ async fn what_cannot_be_sent_is_refused_before_anything_leaves() {
     let (client, mut peer) = connected(builder()).await;
     assert_eq!(summary(client.call_tool("t", json!([1])).await), ("misuse", false));
     assert_eq!(summary(client.request_raw("m", json!("text")).await), ("misuse", false));
-    assert_eq!(summary(client.list_prompts().await), ("misuse", false));
+    assert_eq!(summary(client.list_prompts().page().await), ("misuse", false));
     assert_eq!(summary(client.request_raw("initialize", ()).await), ("misuse", false));
     peer.expect_silence(SECOND).await;
 }

@@ -42,7 +42,7 @@ async fn a_modern_server_is_called_right_after_the_probe() {
         (client.server().era(), client.protocol_version()),
         (Era::Modern, ProtocolVersion::V2026_07_28)
     );
-    let (tools, ()) = tokio::join!(client.list_tools().into_future(), async {
+    let (tools, ()) = tokio::join!(client.list_tools().page(), async {
         let list = peer.expect("tools/list").await;
         assert_eq!(list["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
         peer.answer(&list, json!({ "resultType": "complete", "tools": [] })).await;

@@ -290,7 +290,7 @@ async fn the_end_of_the_connection_ends_the_list() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_the_server_calls_fresh_is_asked_for_once() {
     let (client, mut server) = Server::connected(Era::Modern, builder(), true).await;
-    let first = |client: &Client| client.list_tools().into_future();
+    let first = |client: &Client| client.list_tools().page();
     let (listed, ()) = tokio::join!(first(&client), server.serve(&["a"]));
     listed.unwrap();
     assert_eq!(client.list_tools().all().await.unwrap().len(), 1);

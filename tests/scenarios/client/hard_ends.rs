@@ -124,7 +124,7 @@ async fn a_task_is_awaited_up_to_the_hard_end_of_its_call() {
             let builder = if is_modern { modern() } else { builder().tasks(TaskConfig::default()) };
             let (client, mut peer) = connected(builder).await;
             if !is_modern {
-                let (tools, ()) = tokio::join!(client.list_tools().into_future(), async {
+                let (tools, ()) = tokio::join!(client.list_tools().page(), async {
                     let list = peer.expect("tools/list").await;
                     let schema = json!({ "type": "object" });
                     let support = json!({ "taskSupport": "required" });

@@ -148,7 +148,7 @@ async fn a_call_of_what_the_server_does_not_offer_says_what_that_is() {
     forgetful(server, &[1]);
     let pinned = builder().mode(Mode::Pinned(ProtocolVersion::V2025_11_25));
     let client = within(pinned.connect(HttpServer::new(&url).unwrap())).await.unwrap();
-    let error = within(client.list_resources().into_future()).await.unwrap_err();
+    let error = within(client.list_resources().page()).await.unwrap_err();
     assert_eq!((error.kind(), error.not_offered()), (ErrorKind::Misuse, Some(ServerFeature::Resources)));
     let error = within(client.call_tool("", json!([1])).into_future()).await.unwrap_err();
     assert_eq!((error.kind(), error.not_offered()), (ErrorKind::Misuse, None));

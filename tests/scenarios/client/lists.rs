@@ -1,7 +1,5 @@
 //! Paginated lists.
 
-use std::future::IntoFuture;
-
 use serde_json::{Value, json};
 
 use super::peer::{Peer, builder, connected, diagnostics, recorded};
@@ -84,6 +82,6 @@ async fn an_unreadable_item_is_left_out_and_reported() {
 async fn awaiting_a_list_gives_the_first_page_alone() {
     let (client, mut peer) = connected(builder()).await;
     let pages = [(None, tools(&["a"], Some("2")))];
-    let (first, ()) = tokio::join!(client.list_tools().into_future(), serve(&mut peer, &pages));
+    let (first, ()) = tokio::join!(client.list_tools().page(), serve(&mut peer, &pages));
     assert_eq!(first.unwrap().next_cursor.as_deref(), Some("2"));
 }

@@ -159,7 +159,7 @@ async fn outcome(mode: Mode, time: Duration, endpoint: impl Into<Endpoint>) -> S
         builder().mode(mode).initialize_timeout(time).connect(endpoint).await;
     match connected {
         Ok(client) => {
-            client.list_tools().into_future().await.unwrap();
+            client.list_tools().page().await.unwrap();
             match client.server().era() {
                 Era::Legacy => "legacy".to_owned(),
                 Era::Modern => "modern".to_owned(),

@@ -42,7 +42,7 @@ async fn a_list_whose_connection_breaks_is_asked_for_again() {
     let (recording, events) = recorded(builder());
     let (client, server, mut peer) = connected(recording).await;
     let begun = tokio::time::Instant::now();
-    let listing = tokio::spawn(client.list_tools().into_future());
+    let listing = tokio::spawn(client.list_tools().page());
     let first = peer.request().await;
     drop(peer);
     let (mut peer, second) = server.request().await;
@@ -105,7 +105,7 @@ async fn retries_can_be_switched_off() {
     assert_eq!(summary(listing.await.unwrap()), ("transport", true));
     drop(server);
     let (client, server, mut peer) = connected(builder().retry(RetryConfig::off())).await;
-    let listing = tokio::spawn(client.list_tools().into_future());
+    let listing = tokio::spawn(client.list_tools().page());
     peer.request().await;
     drop(peer);
     assert_eq!(summary(listing.await.unwrap()), ("transport", true));
@@ -117,7 +117,7 @@ async fn retries_can_be_switched_off() {
 async fn a_server_that_keeps_refusing_is_left_alone() {
     for (head, attempts) in [("", 3), ("retry-after: 3600\r\n", 1)] {
         let (client, _server, mut peer) = connected(builder()).await;
-        let listing = tokio::spawn(client.list_tools().into_future());
+        let listing = tokio::spawn(client.list_tools().page());
         for _ in 0..attempts {
             peer.request().await;
             peer.respond("503 Service Unavailable", head, "").await;

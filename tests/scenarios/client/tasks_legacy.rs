@@ -28,7 +28,7 @@ async fn connected() -> (Client, Peer) {
     let builder = builder().tasks(TaskConfig::default()).on_elicitation(confirm);
     let (client, _) = tokio::join!(builder.connect(connection), peer.handshake(capabilities));
     let client = client.unwrap();
-    let (tools, ()) = tokio::join!(client.list_tools().into_future(), async {
+    let (tools, ()) = tokio::join!(client.list_tools().page(), async {
         let list = peer.expect("tools/list").await;
         let tool = |name: &str, support: &str| json!({ "name": name, "inputSchema": { "type": "object" }, "execution": { "taskSupport": support } });
         peer.answer(&list, json!({ "tools": [tool("must", "required"), tool("may", "optional")] })).await;

@@ -310,7 +310,7 @@ async fn the_route_of_the_call_is_asked_for_its_urls() {
     outcome.await.unwrap().unwrap();
     assert!(by_default.lock().unwrap().is_empty());
 
-    let list = tokio::spawn(client.list_tools().into_future());
+    let list = tokio::spawn(client.list_tools().page());
     let request = peer.expect("tools/list").await;
     peer.send(required(&request, vec![url_params("b")])).await;
     assert_eq!(list.await.unwrap().unwrap_err().kind(), ErrorKind::Rpc);

@@ -1,9 +1,7 @@
 //! Paginated lists (utilities, "Pagination").
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::time::Duration;
 
 use mcp_jsonrpc::RawJson;
@@ -22,10 +20,9 @@ use crate::error::Error;
 
 /// A list of the server that has not been asked for yet.
 ///
-/// Take [`all`](Self::all) of it, or go through its [`pages`](Self::pages). Awaited itself it gives **one page**, the first
-/// or the one behind its cursor, which of a server that pages is a part of the list.
+/// Take [`all`](Self::all) of it, go through its [`pages`](Self::pages), or ask for one [`page`](Self::page).
 #[derive(Clone)]
-#[must_use = "a list is asked for when it is awaited"]
+#[must_use = "a list is asked for by `all`, `pages` or `page`"]
 pub struct List<R> {
     client: Client,
     first: R,
@@ -89,6 +86,21 @@ where
         Pages { walk: Walk::new(client, R::METHOD, Box::new(params), asking), page: PhantomData }
     }
 
+    /// One page as the server sent it: the first, or the one behind the cursor of the request. Of a server that pages it is a part of the
+    /// list; its `next_cursor` says whether there is more.
+    ///
+    /// Dropping the future cancels the request.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is not a page.
+    pub async fn page(self) -> Result<R::Result, Error> {
+        let Self { client, first, asking } = self;
+        let mut call = client.request(first);
+        asking.set_up(&mut call.untyped);
+        call.await
+    }
+
     /// The items of all pages.
     ///
     /// A server that no longer knows a cursor of its own is asked for the whole list again, once. One that repeats a cursor,
@@ -116,24 +128,6 @@ where
                 Step::End => return Ok(all),
             }
         }
-    }
-}
-
-impl<R> IntoFuture for List<R>
-where
-    R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
-    R::Result: ListedItem + Send + 'static,
-{
-    type Output = Result<R::Result, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { client, first, asking } = self;
-            let mut call = client.request(first);
-            asking.set_up(&mut call.untyped);
-            call.await
-        })
     }
 }
 

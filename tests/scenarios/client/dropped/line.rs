@@ -66,7 +66,7 @@ fn flows() -> Vec<Flow> {
                 act!(|client| client.call_tool("plain", json!({})).on_progress(|_| ()).await.unwrap()),
             ),
             flow("a raw call", era, act!(|client| client.request_raw("vendor/thing", ()).await.unwrap())),
-            flow("a page", era, act!(|client| client.list_tools().await.unwrap())),
+            flow("a page", era, act!(|client| client.list_tools().page().await.unwrap())),
             flow(
                 "all pages",
                 era,
@@ -275,7 +275,7 @@ async fn given_up(flow: &Flow, polls: usize, at: At) -> bool {
     tokio::spawn(serve(peer, wire.clone()));
     let client = client(flow.era).connect(connection).await.unwrap();
     // Which tools may be tasks.
-    client.list_tools().await.unwrap();
+    client.list_tools().page().await.unwrap();
     settle().await;
     let before = tasks_alive();
 
