@@ -1,6 +1,7 @@
 //! What hosts, stores and servers should not do, and what must hold all the same.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
@@ -67,6 +68,47 @@ fn a_handler_may_own_something_of_its_desk() {
             let (client, _peer) = connected(builder).await;
             client.close().await;
         });
+    });
+}
+
+/// A handler that looks at its desk when it is asked for its time.
+struct Looking(Desk);
+
+impl ElicitationHandler for Looking {
+    async fn elicit(&self, _: ElicitRequest, _: ElicitationContext) -> ElicitReply {
+        ElicitReply::Pass
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        assert!(self.0.open_questions().is_empty() && self.0.waiting_calls().is_empty());
+        None
+    }
+}
+
+/// What is written to it goes nowhere before the desk was looked at.
+struct LookingWriter(Desk);
+
+impl fmt::Write for LookingWriter {
+    fn write_str(&mut self, _: &str) -> fmt::Result {
+        assert!(self.0.open_questions().is_empty());
+        Ok(())
+    }
+}
+
+#[test]
+fn code_of_the_application_that_the_desk_calls_may_look_at_the_desk() {
+    in_time("setting the desk's handler", || {
+        let desk = Desk::default();
+        desk.set_handler(Looking(desk.clone()));
+    });
+    in_time("a route", || {
+        let desk = Desk::default();
+        drop(desk.route("key", Looking(desk.clone())));
+    });
+    in_time("writing a desk and its listener", || {
+        let desk = Desk::default();
+        let questions = desk.elicitations();
+        write!(LookingWriter(desk.clone()), "{desk:?} {questions:?}").unwrap();
     });
 }
 

@@ -134,9 +134,9 @@ impl Desk {
     /// answer has that key, and to the default otherwise.
     pub fn route(&self, key: impl Into<Arc<str>>, handler: impl ElicitationHandler) -> ElicitationRoute {
         let key = key.into();
-        let (id, replaced) =
-            self.lock().staff.add_route(Arc::clone(&key), AnyElicitationHandler::new(handler));
-        // Not under the lock: what a handler owns may be of this desk.
+        // Not under the lock: a handler may look at this desk when it is asked for its time, and what it owns may be of the desk.
+        let handler = AnyElicitationHandler::new(handler);
+        let (id, replaced) = self.lock().staff.add_route(Arc::clone(&key), handler);
         drop(replaced);
         ElicitationRoute::new(self.clone(), key, id)
     }
@@ -314,20 +314,30 @@ struct Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let mut state = self.desk.lock();
-        if state.waiters.remove(&self.waiter).is_some() {
-            state.machine.stop_waiting(self.waiter);
-        }
+        let gone = {
+            let mut state = self.desk.lock();
+            let gone = state.waiters.remove(&self.waiter);
+            if gone.is_some() {
+                state.machine.stop_waiting(self.waiter);
+            }
+            gone
+        };
+        // Not under the lock: it may hold the last of a waker, which is the application's.
+        drop(gone);
     }
 }
 
 impl fmt::Debug for Desk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.lock();
+        let (connections, questions, waiting_calls) = {
+            let state = self.lock();
+            (state.connections.len(), state.open.len(), state.flows.len())
+        };
+        // Not written under the lock: where it goes to is the application's.
         f.debug_struct("Desk")
-            .field("connections", &state.connections.len())
-            .field("questions", &state.open.len())
-            .field("waiting_calls", &state.flows.len())
+            .field("connections", &connections)
+            .field("questions", &questions)
+            .field("waiting_calls", &waiting_calls)
             .finish_non_exhaustive()
     }
 }

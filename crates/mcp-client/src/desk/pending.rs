@@ -166,9 +166,12 @@ impl Drop for Elicitations {
 
 impl fmt::Debug for Elicitations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.desk.lock();
-        let listener = state.staff.listeners.iter().find(|listener| listener.id == self.id);
-        let waiting = listener.map_or(0, |listener| listener.questions.len());
+        let waiting = {
+            let state = self.desk.lock();
+            let listener = state.staff.listeners.iter().find(|listener| listener.id == self.id);
+            listener.map_or(0, |listener| listener.questions.len())
+        };
+        // Not written under the lock: where it goes to is the application's.
         f.debug_struct("Elicitations").field("waiting", &waiting).finish_non_exhaustive()
     }
 }
