@@ -10,6 +10,7 @@ use mcp_elicitation::{ElicitRequest, ElicitResult, Misuse, QuestionId};
 use mcp_jsonrpc::RequestId;
 
 use crate::desk::{Desk, PendingElicitation};
+use crate::driver::spans::label;
 
 /// Answers elicitations: shows the question to a person and brings back what they chose.
 ///
@@ -152,10 +153,11 @@ impl ElicitationContext {
     }
 }
 
+/// Shows of the server its host or its program alone.
 impl fmt::Debug for ElicitationContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ElicitationContext")
-            .field("server", &self.server)
+            .field("server", &label(&self.server))
             .field("request_id", &self.request_id)
             .field("question", &self.question)
             .field("key", &self.key)

@@ -7,6 +7,8 @@ use std::pin::Pin;
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use serde_json::Number;
 
+use crate::driver::spans::label;
+
 /// Answers `sampling/createMessage`: shows the request to a person, asks the model and brings back what it said.
 ///
 /// Params and result are raw JSON: `CreateMessageRequestParams` and `CreateMessageResult` of [`model`](crate::model) read
@@ -43,7 +45,7 @@ where
 }
 
 /// Who asks.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct SamplingContext {
     /// What the application connected to: the program and its arguments, or the URL.
@@ -60,6 +62,17 @@ impl SamplingContext {
         let max_tokens = params.as_raw_ref().members(["maxTokens"]).ok().and_then(|[count]| count);
         let max_tokens = max_tokens.and_then(|count| count.as_str().parse::<Number>().ok());
         Self { server, request_id, max_tokens: max_tokens.and_then(|count| count.as_u64()) }
+    }
+}
+
+/// Shows of the server its host or its program alone.
+impl fmt::Debug for SamplingContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SamplingContext")
+            .field("server", &label(&self.server))
+            .field("request_id", &self.request_id)
+            .field("max_tokens", &self.max_tokens)
+            .finish()
     }
 }
 

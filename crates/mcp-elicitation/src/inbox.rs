@@ -32,13 +32,13 @@ use crate::{ElicitAction, ElicitRequest, ElicitResult, End, Revision};
 ///
 /// `params` are what the server wrote, checked by whoever publishes. A reader in another process parses them again with
 /// [`ElicitRequest::parse`] under `revision` and gets the same question.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct InboxEntry {
     /// Unique over drivers (each desk of a process is one), processes and restarts; at most 128 bytes of ASCII from this
     /// workspace's own drivers.
     pub id: String,
-    /// Who asks, as the host knows it.
+    /// Who asks, as the host knows it. That may be a command line; `Debug` shows its length.
     pub server: String,
     /// The revision that `params` are read under.
     pub revision: Revision,
@@ -46,6 +46,18 @@ pub struct InboxEntry {
     pub params: InboxParams,
     /// How long an answer is still of use, counted from publishing; `None` is for ever.
     pub expires_after: Option<Duration>,
+}
+
+impl fmt::Debug for InboxEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboxEntry")
+            .field("id", &self.id)
+            .field("server_bytes", &self.server.len())
+            .field("revision", &self.revision)
+            .field("params", &self.params)
+            .field("expires_after", &self.expires_after)
+            .finish()
+    }
 }
 
 impl InboxEntry {

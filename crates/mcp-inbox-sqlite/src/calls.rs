@@ -33,7 +33,7 @@ impl fmt::Debug for StoredCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredCall")
             .field("id", &self.id)
-            .field("server", &self.server)
+            .field("server_bytes", &self.server.len())
             .field("data_bytes", &self.data.len())
             .finish()
     }

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use mcp_client::model::Root;
 use mcp_client::{
-    Client, ClientBuilder, ClientEvent, ElicitRequest, ElicitResult, ElicitationContext, Error, HttpServer,
-    Mode, Outcome, RawJson, SamplingContext, StdioServer,
+    Client, ClientBuilder, ClientEvent, Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult,
+    ElicitationContext, Error, ErrorCode, ErrorObject, HttpServer, Inbox, MemoryInbox, Mode, Outcome,
+    RawJson, SamplingContext, StdioServer, StoredTask,
 };
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
@@ -317,6 +318,72 @@ async fn nothing_secret_is_shown_of_a_connect_that_fails() {
     shown.0.push_str(&format!("{failing} {failing:?}"));
     shown.holds_no_secret(&log);
     assert_eq!(log.count("record", &["outcome=\"transport\""]), 1);
+}
+
+/// The command line of a program, in everything that says which server it is about (auth:LIM-14).
+#[cfg(unix)]
+#[tokio::test]
+async fn the_arguments_of_a_program_are_not_shown_with_what_it_asks() {
+    const SERVER: &str = r#"read a
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+read b
+echo '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Key?","requestedSchema":{"type":"object","properties":{}}}}'
+echo '{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}'
+read c; read d; read e
+echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://example.com/1","message":"Go?"}]}}}'
+read f"#;
+    let (log, _guard) = Log::begin();
+    let shown = Arc::new(Mutex::new(Shown::default()));
+    let (asked, sampled) = (Arc::clone(&shown), Arc::clone(&shown));
+    let inbox = Arc::new(MemoryInbox::new());
+    let desk = Desk::new(DeskConfig::default().shared_inbox(Arc::clone(&inbox) as Arc<dyn Inbox>));
+    let program = sh(SERVER).arg("--token=CANARY-argument");
+    let told = program.describe();
+    let (of_desk, of_inbox) = (desk.clone(), Arc::clone(&inbox));
+    let client = builder()
+        .desk(&desk, told.clone())
+        .on_elicitation(move |question: ElicitRequest, context: ElicitationContext| {
+            assert!(context.server.contains("CANARY-argument"), "{}", context.server);
+            let mut shown = asked.lock().unwrap();
+            shown.debug(&context);
+            let reply = if let ElicitRequest::Url(_) = question {
+                ElicitReply::Answer(ElicitResult::accept_url())
+            } else {
+                let (open, entries) = (of_desk.open_questions(), of_inbox.open());
+                assert!(!open.is_empty() && !entries.is_empty());
+                shown.debug(&(open, entries));
+                // Dropped, which answers it with `cancel`.
+                shown.debug(&context.take().unwrap());
+                ElicitReply::Defer
+            };
+            std::future::ready(reply)
+        })
+        .on_sampling(move |_: RawJson, context: SamplingContext| {
+            sampled.lock().unwrap().debug(&context);
+            async { Err(ErrorObject::new(ErrorCode::new(-1), "no")) }
+        })
+        .connect(program)
+        .await
+        .unwrap();
+    let call = client.call_tool("ok", arguments()).into_future();
+    let call = tokio::spawn(call);
+    let waiting = async {
+        loop {
+            match desk.waiting_calls() {
+                waiting if waiting.is_empty() => tokio::task::yield_now().await,
+                waiting => return waiting,
+            }
+        }
+    };
+    let waiting = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
+    shown.lock().unwrap().debug(&waiting);
+    call.abort();
+    client.close().await;
+    let mut stored = StoredTask::new("task");
+    stored.server = told;
+    shown.lock().unwrap().debug(&stored);
+    let shown = shown.lock().unwrap();
+    shown.holds_no_secret(&log);
 }
 
 /// What a program is given in its environment, and what is said to it.

@@ -46,7 +46,7 @@ pub use handler::AnyElicitationHandler;
 pub(crate) use intake::{Intake, Seat};
 pub use pending::{ElicitationRoute, Elicitations, PendingElicitation};
 
-use crate::driver::now;
+use crate::driver::{now, spans::label};
 use crate::elicitation::ElicitationHandler;
 use outbox::Outbox;
 use state::State;
@@ -77,7 +77,7 @@ pub(super) struct Inner {
 }
 
 /// A question that is open.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct OpenQuestion {
     /// Names it in [`Desk::respond`].
@@ -93,7 +93,7 @@ pub struct OpenQuestion {
 }
 
 /// A call that waits for URL elicitations to be completed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct WaitingCall {
     /// Names it in [`Desk::continue_call`] and [`Desk::give_up_call`].
@@ -339,6 +339,26 @@ impl fmt::Debug for Desk {
             .field("questions", &questions)
             .field("waiting_calls", &waiting_calls)
             .finish_non_exhaustive()
+    }
+}
+
+/// Shows of the server its host or its program alone.
+impl fmt::Debug for OpenQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenQuestion")
+            .field("question", &self.question)
+            .field("server", &label(&self.server))
+            .field("request", &self.request)
+            .field("state", &self.state)
+            .field("deadline", &self.deadline)
+            .finish()
+    }
+}
+
+/// Shows of the server its host or its program alone.
+impl fmt::Debug for WaitingCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingCall").field("wait", &self.wait).field("server", &label(&self.server)).finish()
     }
 }
 

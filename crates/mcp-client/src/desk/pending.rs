@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 
 use super::Desk;
 use super::state::{Listener, Open, State};
+use crate::driver::spans::label;
 
 /// A question in somebody's hand.
 ///
@@ -101,11 +102,12 @@ impl Drop for PendingElicitation {
     }
 }
 
+/// Shows of the server its host or its program alone.
 impl fmt::Debug for PendingElicitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PendingElicitation")
             .field("question", &self.question)
-            .field("server", &self.server)
+            .field("server", &label(&self.server))
             .finish_non_exhaustive()
     }
 }

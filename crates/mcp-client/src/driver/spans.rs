@@ -111,8 +111,8 @@ const fn era(facts: &ServerFacts) -> &'static str {
     }
 }
 
-/// Scheme and host of a URL, or the program of a command line.
-fn label(server: &str) -> &str {
+/// Scheme and host of a URL, or the program of a command line: what may be shown of what the application connected to.
+pub(crate) fn label(server: &str) -> &str {
     let end = match server.split_once("://") {
         Some((scheme, rest)) => scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()),
         None if server.starts_with('"') => return "a program",

@@ -17,8 +17,8 @@ use crate::gate;
 /// A task as plain data: store it, and give it to `Client::resume_task` of `mcp-client`, or to
 /// `Connection::resume_task` here.
 ///
-/// Whoever knows the id may be able to use the task, so it is as confidential as its result; `Debug` leaves it out. The
-/// server decides how long it keeps the task.
+/// Whoever knows the id may be able to use the task, so it is as confidential as its result; `Debug` leaves it out, and shows
+/// of the server, which may be a command line, the length. The server decides how long it keeps the task.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -58,7 +58,7 @@ impl StoredTask {
 impl fmt::Debug for StoredTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredTask")
-            .field("server", &self.server)
+            .field("server_bytes", &self.server.len())
             .field("method", &self.method)
             .field("created_at", &self.created_at)
             .field("ttl_ms", &self.ttl_ms)
