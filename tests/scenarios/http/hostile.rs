@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_transport::ErrorKind;
+use mcp_transport::{ErrorKind, TlsFailure};
 
 use super::script::Server;
 use super::support::*;
@@ -126,7 +126,13 @@ async fn every_malformed_or_aborted_response_ends_the_call() {
                         | ErrorKind::Unauthorized
                         | ErrorKind::LimitExceeded
                 );
-                assert!(expected, "{response:?} {error:?}");
+                let is_tls = response.starts_with('\u{16}');
+                assert_eq!(
+                    error.kind() == ErrorKind::Tls(TlsFailure::Required),
+                    is_tls,
+                    "{response:?} {error:?}"
+                );
+                assert!(expected || is_tls, "{response:?} {error:?}");
                 failed += 1;
             }
         }

@@ -62,11 +62,14 @@ fn raw(on: On) -> Vec<Behaviour> {
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(150));
     let long = format!("HTTP/1.1 200 OK\r\na: {}\r\n\r\n", "x".repeat(70_000));
     let endless_name = format!("HTTP/1.1 200 OK\r\n{}", "x".repeat(70_000));
+    // A server that has spoken HTTP before only misbehaves.
+    let tls =
+        if matches!(on, On::Discover | On::Initialize) { ErrorKind::Tls } else { ErrorKind::PeerMisbehaved };
     let rows: Vec<(&str, Vec<u8>, ErrorKind)> = vec![
         ("blank lines only", b"\r\n\r\n\r\n".to_vec(), ErrorKind::Transport),
         ("a greeting", b"220 mail.example ESMTP\r\n".to_vec(), ErrorKind::PeerMisbehaved),
         ("the bare answer", answer.clone().into_bytes(), ErrorKind::PeerMisbehaved),
-        ("tls", b"\x16\x03\x01\x00\x05hello".to_vec(), ErrorKind::PeerMisbehaved),
+        ("tls", b"\x16\x03\x01\x00\x05hello".to_vec(), tls),
         ("http 2 by surprise", b"\0\0\x12\x04\0\0\0\0\0".to_vec(), ErrorKind::PeerMisbehaved),
         ("only nul", vec![0; 1000], ErrorKind::PeerMisbehaved),
         ("only 0xff", vec![0xff; 1000], ErrorKind::PeerMisbehaved),

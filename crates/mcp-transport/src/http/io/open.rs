@@ -209,10 +209,10 @@ pub(crate) async fn send(
                 refusals += 1;
             }
             Err(SendError { error, is_unsent, is_refused }) => {
-                if is_plain(target, config) && is_record(error.is_parse(), carrier) {
+                let may_want_tls = is_plain(target, config) && !pool.has_answered.load(Ordering::Relaxed);
+                if may_want_tls && is_record(error.is_parse(), carrier) {
                     return Err(fault::tls_wanted(error.into()));
                 }
-                let may_want_tls = is_plain(target, config) && !pool.has_answered.load(Ordering::Relaxed);
                 return Err(
                     broken(error, config, may_want_tls).with_outcome_unknown(!is_unsent && !is_refused)
                 );
