@@ -23,7 +23,7 @@ use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
 use mcp_model::{CacheScope, ProtocolVersion, meta, methods};
 use serde_json::Number;
 
-use crate::call::{CallOptions, ModernCall};
+use crate::call::{Asked, CallOptions};
 use crate::connection::Connection;
 use crate::envelope::string_member;
 
@@ -219,13 +219,7 @@ impl ResultCache {
     }
 
     /// Keeps the complete result of a call, if everything allows that.
-    pub(crate) fn keep(
-        &mut self,
-        now: Instant,
-        version: ProtocolVersion,
-        call: &ModernCall,
-        result: &RawJson,
-    ) {
+    pub(crate) fn keep(&mut self, now: Instant, version: ProtocolVersion, call: &Asked, result: &RawJson) {
         let Some(ticket) = call.ticket else { return };
         // What was answered for on the way must not be used again (26, "Multi Round-Trip Requests").
         if call.answered.is_some() {

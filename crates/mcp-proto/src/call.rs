@@ -1,14 +1,18 @@
 //! One request of ours from the moment it is asked for to the one outcome it has.
 //!
 //! ```text
-//!   call() ──> Queued ──dispatched──> InFlight ──response────────────> ended: result or error object
-//!                │                        ├──deadline passed─────────> ended: Timeout,   notice on the wire
-//!                │                        ├──cancel()────────────────> ended: Cancelled, notice on the wire
-//!                │                        └──connection closed───────> ended: Closed
-//!                ├──cancel(), deadline,
-//!                │  closed, early answer──> ended, nothing was ever sent
-//!                └──forget()──────────────> gone without an event (the driver already knows why)
+//!   call() ──> queued ──dispatched──> on the wire ──answer────────────────> ended: result or error object
+//!                │  ▲                   │  │ │ └──deadline passed───────────> ended: Timeout,   notice on the wire
+//!                │  │                   │  │ └────cancel()──────────────────> ended: Cancelled, notice on the wire
+//!                │  │                   │  └──────connection closed─────────> ended: Closed
+//!                │  └─next request────┐ │ wants input or URLs, became a task, failed on its way
+//!                │                    waiting ──cancel(), deadline, closed──> ended, no request to give notice of
+//!                ├──cancel(), deadline, closed, early answer──> ended, nothing was ever sent
+//!                └──forget()──> gone without an event (the driver already knows why)
 //! ```
+//!
+//! These are no types: `on_wire` and `dispatched` of its [`CallState`] tell the upper three apart, `pause`, `url_retry`, `task` and
+//! `retry_at` say what one waits for. How a next request is made is in `sending`.
 //!
 //! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
 //! reported as a diagnostic.
@@ -166,10 +170,11 @@ pub(crate) struct CallState {
     pub(crate) retry_at: Option<Instant>,
     /// What its success changes for later sessions.
     pub(crate) setup: Option<Setup>,
-    /// What is needed to make its request again (modern era, and idempotent methods over exchanges).
-    pub(crate) modern: Option<Box<ModernCall>>,
-    /// What is needed to make its request again after URL elicitations (2025-11-25).
-    pub(crate) url_retry: Option<Box<UrlRetry>>,
+    /// What it was asked for with, where its request may have to be made again: always in the modern era, before it where
+    /// [`url_retry`](Self::url_retry) or `retry` can come to that.
+    pub(crate) asked: Option<Box<Asked>>,
+    /// It may be refused for URL elicitations (2025-11-25).
+    pub(crate) url_retry: Option<UrlRetry>,
     /// [`CallOptions::route`]
     pub(crate) route: Option<Arc<str>>,
     /// Open questions for which the time of its request on the wire stands still.
@@ -196,9 +201,9 @@ pub(crate) struct CallState {
     pub(crate) hard_deadline: Option<Instant>,
 }
 
-/// A modern call as it was asked for, and what became of it so far.
+/// A call as it was asked for, and what became of it so far.
 #[derive(Debug)]
-pub(crate) struct ModernCall {
+pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) params: Option<RawJson>,
     /// `params` with the answers and the state of the newest round, once there was one.
@@ -216,7 +221,7 @@ pub(crate) struct ModernCall {
     pub(crate) ticket: Option<Ticket>,
 }
 
-impl ModernCall {
+impl Asked {
     pub(crate) fn new(method: &str, params: Option<&RawJson>, options: &CallOptions) -> Self {
         Self {
             method: method.to_owned(),
@@ -293,7 +298,7 @@ impl CallState {
             retries_left: 0,
             retry_at: None,
             setup: None,
-            modern: None,
+            asked: None,
             url_retry: None,
             route: options.route.clone(),
             questions: Vec::new(),

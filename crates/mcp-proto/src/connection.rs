@@ -9,12 +9,12 @@ use mcp_jsonrpc::{InFlight, RawJson, Removed, RequestId};
 use mcp_model::{MetaObject, ProtocolVersion, methods};
 
 use crate::cache::ResultCache;
-use crate::call::{CallId, CallKind, CallMap, CallOptions, CallState, ModernCall};
+use crate::call::{Asked, CallId, CallKind, CallMap, CallOptions, CallState};
 use crate::config::Config;
 use crate::deprecated::DeprecatedFeature;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::diagnostic_tally::DiagnosticTally;
-use crate::envelope::{self, Params};
+use crate::envelope;
 use crate::era::{Era, Wire};
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
@@ -53,7 +53,7 @@ pub struct Connection {
     pub(crate) transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
     next_call: u64,
-    scratch: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
     /// Counts the sessions of this connection, so that a late refusal by an old one is told from the loss of this one.
     pub(crate) session: u64,
     /// What to set up again in a new session.
@@ -133,20 +133,20 @@ impl Connection {
             self.push_event(Event::CallEnded { call, outcome: Ok(kept) });
             return Ok(call);
         }
-        let url_retry = self.url_retry(method, params, options);
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         self.mark_task(call, method, as_task.is_some(), options);
-        let kept = modern.is_some() || self.may_be_made_anew(method, options);
+        let url_retry = self.url_retry(method);
+        let kept = modern.is_some() || url_retry.is_some() || self.may_be_made_anew(method, options);
         if let Some(state) = self.calls.get_mut(&call) {
             if kept {
-                let mut asked = ModernCall::new(method, params, options);
+                let mut asked = Asked::new(method, params, options);
                 asked.ticket = modern.and_then(|_| self.cache.ticket(method, options));
-                state.modern = Some(Box::new(asked));
+                state.asked = Some(Box::new(asked));
             }
             if modern.is_none() {
                 state.setup = Setup::of(method, params);
-                state.url_retry = url_retry;
             }
+            state.url_retry = url_retry;
         }
         if !self.is_ready() {
             self.hold(now, call);
@@ -364,66 +364,6 @@ impl Connection {
         call
     }
 
-    /// Puts one request of `call` on the wire.
-    pub(crate) fn send_request(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        method: &str,
-        params: Option<&RawJson>,
-        kind: CallKind,
-        options: &CallOptions,
-    ) -> Result<(), Misuse> {
-        // One place above the limit is for the handshake of a new session: the calls in flight wait for it, so it must
-        // not wait for them.
-        let limit = self.config.limits.max_calls;
-        if kind != CallKind::Renew && self.calls.len() >= limit {
-            return Err(Misuse::TooManyCalls { limit });
-        }
-        let Ok(wire_id) = self.wire.insert(call) else { return Err(Misuse::TooManyCalls { limit }) };
-        let mut state = CallState::new(kind, wire_id.clone(), now, options);
-        let protocol = if kind.establishes_session() { None } else { self.phase.modern() };
-        let head = match protocol {
-            Some(version) => self.prepare_meta(version).and_then(|()| {
-                let meta = self.meta_without_tasks(version, options)?;
-                Ok((meta, self.modern_head(version, method, params)?))
-            }),
-            None => Ok((None, self.plain_head())),
-        };
-        let encoded = head.and_then(|(own, head)| {
-            let common = protocol.and(self.meta.as_ref()).map(|(_, meta)| meta);
-            let meta = own.as_ref().or(common);
-            let params = Params {
-                rest: params,
-                meta: options.meta.as_ref(),
-                protocol: meta,
-                progress_token: options.progress.then_some(&wire_id),
-            };
-            envelope::request(&mut self.scratch, &wire_id, method, &params).map(|()| head)
-        });
-        let head = match encoded {
-            Ok(head) => head,
-            Err(refused) => {
-                self.wire.remove(&wire_id);
-                return Err(refused);
-            }
-        };
-        let message = self.take_message();
-        state.message = message.clone();
-        state.session = self.session;
-        state.retries_left = self.config.retry.retries(options);
-        self.arm(state.deadline, Timer::Call(call));
-        self.calls.insert(call, state);
-        // What is asked while the session is renewed goes out with what is held.
-        if kind.is_handshake() || self.is_ready() {
-            let establishes_session = kind.establishes_session();
-            let resumable = !establishes_session && protocol.is_none();
-            let kind = TransmitKind::Request { id: wire_id, establishes_session, resumable };
-            self.queue_message(message, kind, Some(call), head);
-        }
-        Ok(())
-    }
-
     pub(crate) fn queue_notification(
         &mut self,
         method: &str,
@@ -453,7 +393,7 @@ impl Connection {
     }
 
     /// The message that lies in the scratch buffer.
-    fn take_message(&mut self) -> Bytes {
+    pub(crate) fn take_message(&mut self) -> Bytes {
         if self.scratch.len() <= MAX_KEPT_SCRATCH {
             Bytes::copy_from_slice(&self.scratch)
         } else {

@@ -76,6 +76,14 @@ pub enum CallError {
         /// [`Limits::max_input_rounds`](crate::Limits::max_input_rounds).
         limit: u32,
     },
+    /// The call needs another request, which cannot be written: the list of tools has changed meanwhile, say, and an argument
+    /// is now wanted in a header that cannot hold it. What was sent before the server refused, or wanted something for it first.
+    Unsendable {
+        /// Why.
+        misuse: Misuse,
+        /// Whether the server has made a task of the call, so that its effect is unknown.
+        dispatched: bool,
+    },
     /// Client and server have no protocol revision in common.
     UnsupportedVersion {
         /// The revisions the server named, cut to 64 characters, control characters escaped.
@@ -104,7 +112,8 @@ impl CallError {
         match self {
             Self::Cancelled { dispatched }
             | Self::Closed { dispatched }
-            | Self::Timeout { dispatched, .. } => *dispatched,
+            | Self::Timeout { dispatched, .. }
+            | Self::Unsendable { dispatched, .. } => *dispatched,
             Self::InvalidEnvelope(_)
             | Self::InvalidResult { .. }
             | Self::Oversized { .. }
@@ -147,6 +156,7 @@ impl fmt::Display for CallError {
                     if *limit == TimeLimit::MaxTotal { ", the most that the call may take" } else { "" };
                 write!(f, "no answer within {} ms{all}", after.as_millis())
             }
+            Self::Unsendable { .. } => f.write_str("the next request of the call cannot be sent"),
             Self::UnsupportedVersion { server, client, pinned } => {
                 let server = if server.is_empty() { "none that it names" } else { server };
                 let speaks = if *pinned { "is pinned to" } else { "speaks" };
@@ -162,6 +172,7 @@ impl std::error::Error for CallError {
             Self::InvalidEnvelope(error) => Some(error),
             Self::EraChanged { error, .. } | Self::InputRefused(error) | Self::Rpc(error) => Some(error),
             Self::Task(error) => error.source(),
+            Self::Unsendable { misuse, .. } => Some(misuse),
             _ => None,
         }
     }

@@ -229,7 +229,7 @@ impl Connection {
             error.data = None;
         }
         let Some(state) = self.remove_call(call) else { return };
-        if state.task.as_ref().is_some_and(|task| !task.is_being_created()) {
+        if state.task.as_ref().is_some_and(|task| task.exists()) {
             return self.handle_task_error(now, call, state, error);
         }
         let ended = match state.kind {
@@ -241,7 +241,7 @@ impl Connection {
             }
             CallKind::Ordinary => return self.handle_legacy_error(now, call, state, error),
             CallKind::Listen | CallKind::Relist | CallKind::Restore | CallKind::Subscribe(_) => {
-                Err(CallError::Rpc(error))
+                Err(self.refused(error))
             }
         };
         if let Err(error) = ended {

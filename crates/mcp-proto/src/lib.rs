@@ -26,6 +26,7 @@ mod renewal;
 mod retry;
 mod roots;
 mod sampling;
+mod sending;
 mod server_requests;
 mod standstill;
 mod suspended;

@@ -119,6 +119,16 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// As [`refused`], by the server of this connection.
+    pub(crate) fn refused(&self, error: ErrorObject) -> CallError {
+        match self.server() {
+            Some(server) => refused(server.protocol_version, error),
+            None => CallError::Rpc(error),
+        }
+    }
+}
+
 /// The known revisions that a refusal lists; `None` where it has no legible list.
 pub(crate) fn versions_offered(error: &ErrorObject) -> Option<Vec<ProtocolVersion>> {
     let data = read_versions(error)?;

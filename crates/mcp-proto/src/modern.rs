@@ -16,7 +16,7 @@ use crate::envelope::string_member;
 use crate::era::Wire;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
-use crate::lifecycle::{refused, versions_offered};
+use crate::lifecycle::versions_offered;
 use crate::mrtr::takes_input;
 use crate::phase::Phase;
 use crate::tool_headers::ToolHeadersError;
@@ -132,13 +132,13 @@ impl Connection {
         state: CallState,
         result: RawRef<'_>,
     ) {
-        let method = state.modern.as_ref().map_or("", |modern| modern.method.as_str());
+        let method = state.asked.as_ref().map_or("", |asked| asked.method.as_str());
         let invalid = |reason: &str| Err(CallError::InvalidResult { reason: reason.to_owned() });
         let outcome = match inspect_result_type(result.as_str()) {
             Ok(ResultType::Complete) => {
                 let result = self.completed(method, result);
-                if let (Some(modern), Some(version)) = (&state.modern, self.phase.modern()) {
-                    self.cache.keep(now, version, modern, &result);
+                if let (Some(asked), Some(version)) = (&state.asked, self.phase.modern()) {
+                    self.cache.keep(now, version, asked, &result);
                 }
                 Ok(result)
             }
@@ -146,7 +146,7 @@ impl Connection {
                 return self.pause(now, call, state, result);
             }
             Ok(ResultType::InputRequired) => invalid("input was asked for where the protocol has none"),
-            Ok(ResultType::Task) if state.modern.as_ref().is_some_and(|call| self.takes_task(call)) => {
+            Ok(ResultType::Task) if state.asked.as_ref().is_some_and(|asked| self.takes_task(asked)) => {
                 return self.start_task(now, call, state, result);
             }
             Ok(_) => invalid("the resultType is none that this client declared"),
@@ -172,37 +172,34 @@ impl Connection {
         mut state: CallState,
         error: ErrorObject,
     ) {
-        let Some(modern) = state.modern.as_mut() else {
+        let Some(asked) = state.asked.as_mut() else {
             return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
         };
         if state.kind == CallKind::Relist {
             // Why the tools could not be listed matters less than why they had to be.
-            let error = modern.mismatch.take().unwrap_or(error);
+            let error = asked.mismatch.take().unwrap_or(error);
             return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
         }
         if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-            && !modern.revised
+            && !asked.revised
             && let Some(version) = modern_version_offered(&error)
             && let Phase::Ready { server } = &mut self.phase
         {
-            modern.revised = true;
+            asked.revised = true;
             server.protocol_version = version;
             self.cache.clear();
-            return self.resend(now, call, state, None);
+            return self.resend(now, call, state);
         }
-        self.cache.handle_refused(&modern.method, modern.params.as_ref(), error.code);
+        self.cache.handle_refused(&asked.method, asked.params.as_ref(), error.code);
         if error.code == ErrorCode::HEADER_MISMATCH
-            && modern.mismatch.is_none()
-            && modern.method == methods::TOOLS_CALL
+            && asked.mismatch.is_none()
+            && asked.method == methods::TOOLS_CALL
             && self.config.wire == Wire::Exchanges
         {
-            modern.mismatch = Some(error);
+            asked.mismatch = Some(error);
             return self.relist(now, call, state, None);
         }
-        let refused = match self.phase.modern() {
-            Some(version) => refused(version, error),
-            None => CallError::Rpc(error),
-        };
+        let refused = self.refused(error);
         self.end_call(now, call, &state, Err(refused));
     }
 }

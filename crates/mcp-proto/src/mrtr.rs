@@ -23,11 +23,12 @@ use mcp_elicitation::ElicitRequest;
 use mcp_jsonrpc::{ErrorObject, ParseError, RawJson, RawRef, RequestId};
 use mcp_model::{FromJson, InputRequest as Embedded, InputRequiredResult, ToJson, methods};
 
-use crate::call::{CallId, CallKind, CallState, earliest};
+use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::deprecated::DeprecatedFeature;
 use crate::error::CallError;
 use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
+use crate::sending::{Next, NextTime};
 use crate::server_requests::Asker;
 use crate::suspended::SuspendedCall;
 use crate::timers::Timer;
@@ -57,15 +58,15 @@ impl Pause {
 
 /// The call as it is put away, where its maker wants that and somebody must be asked.
 fn suspended(state: &CallState, request_state: &Option<String>, items: &[Item]) -> Option<SuspendedCall> {
-    let modern = state.modern.as_ref().filter(|modern| modern.options.suspend)?;
+    let asked = state.asked.as_ref().filter(|asked| asked.options.suspend)?;
     let mut suspended = SuspendedCall {
         server: String::new(),
-        method: modern.method.clone(),
-        params: modern.params.clone(),
+        method: asked.method.clone(),
+        params: asked.params.clone(),
         requests: BTreeMap::new(),
         responses: BTreeMap::new(),
         request_state: request_state.clone(),
-        rounds: modern.rounds,
+        rounds: asked.rounds,
     };
     for Item { key, raw, entry } in items {
         match entry {
@@ -102,9 +103,9 @@ impl Connection {
     ) -> Result<Required, CallError> {
         let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
         let limit = self.config.limits.max_input_rounds;
-        let modern = state.modern.as_mut().ok_or_else(|| invalid("input was asked for"))?;
-        modern.rounds = modern.rounds.saturating_add(1);
-        if modern.rounds > limit {
+        let call = state.asked.as_mut().ok_or_else(|| invalid("input was asked for"))?;
+        call.rounds = call.rounds.saturating_add(1);
+        if call.rounds > limit {
             return Err(CallError::TooManyRounds { limit });
         }
         let required = result
@@ -129,9 +130,9 @@ impl Connection {
             entries.push(Item { key, raw, entry });
         }
         if entries.is_empty() {
-            modern.paces += 1
+            call.paces += 1
         } else {
-            modern.paces = 0
+            call.paces = 0
         }
         let questions = entries.iter().filter_map(|item| match &item.entry {
             Entry::Ask(input) => Some(input.bytes()),
@@ -178,7 +179,7 @@ impl Connection {
         request_state: Option<String>,
         entries: Vec<Item>,
     ) {
-        let paces = state.modern.as_ref().map_or(0, |modern| modern.paces);
+        let paces = state.asked.as_ref().map_or(0, |asked| asked.paces);
         let mut pause =
             Pause { state: request_state, open: Vec::new(), responses: BTreeMap::new(), resumes: None };
         for Item { key, entry, .. } in entries {
@@ -249,37 +250,27 @@ impl Connection {
     /// Sends the next request of a paused call.
     pub(crate) fn resume(&mut self, now: Instant, call: CallId) {
         let Some(mut state) = self.remove_call(call) else { return };
-        let Some(pause) = state.pause.take() else { return };
-        self.resend(now, call, state, Some(*pause));
+        let (Some(pause), Some(asked)) = (state.pause.take(), state.asked.as_mut()) else { return };
+        match with_input(asked.params.as_ref(), &pause) {
+            Ok(params) => asked.answered = Some(params),
+            Err(error) => return self.end_call(now, call, &state, Err(error)),
+        }
+        // People were asked: the server has its time anew. What the client repeats by itself takes of the time of the call.
+        let time = if pause.resumes.is_none() { NextTime::Anew } else { NextTime::Left };
+        self.send_asked(now, call, state, time);
     }
 
-    /// Makes the request of a call once more, with a new id. `state` is out of the tables.
-    pub(crate) fn resend(&mut self, now: Instant, call: CallId, mut state: CallState, pause: Option<Pause>) {
-        let Some(mut modern) = state.modern.take() else { return };
-        // People were asked: the server has its time anew. What the client repeats by itself takes of the time of the call.
-        let asked = pause.as_ref().is_some_and(|pause| pause.resumes.is_none());
-        let params = match &pause {
-            // A request that was refused for its form: what people answered for it goes along again.
-            None => Ok(modern.answered.clone().or_else(|| modern.params.clone())),
-            Some(pause) => with_input(modern.params.as_ref(), pause).map(Some),
-        };
-        if let (Ok(params), Some(_)) = (&params, &pause) {
-            modern.answered.clone_from(params);
-        }
-        let sent = params.and_then(|params| {
-            let kind = CallKind::Ordinary;
-            self.send_request(now, call, &modern.method, params.as_ref(), kind, &modern.options)
-                .map_err(|refused| CallError::InvalidResult { reason: refused.to_string() })
-        });
-        if let Err(error) = sent {
-            return self.end_call(now, call, &state, Err(error));
-        }
-        let Some(fresh) = self.calls.get_mut(&call) else { return };
-        fresh.modern = Some(modern);
-        fresh.setup = state.setup.take();
-        fresh.hard_deadline = state.hard_deadline;
-        let deadline = if asked { earliest(fresh.deadline, state.hard_deadline) } else { state.deadline };
-        self.set_deadline(call, state.started, deadline);
+    /// Makes the request of a call once more, which failed on its way or was refused for its form. `state` is out of the tables.
+    pub(crate) fn resend(&mut self, now: Instant, call: CallId, state: CallState) {
+        self.send_asked(now, call, state, NextTime::Left);
+    }
+
+    /// Makes the request that was asked for once more. What people answered for it goes along again.
+    pub(crate) fn send_asked(&mut self, now: Instant, call: CallId, state: CallState, time: NextTime) {
+        let asked = state.asked.as_ref();
+        let params = asked.and_then(|asked| asked.answered.clone().or_else(|| asked.params.clone()));
+        let next = Next { kind: CallKind::Ordinary, method: None, params, time };
+        self.send_again(now, call, state, next);
     }
 
     /// The call of these questions is over: nobody needs an answer any more.

@@ -151,12 +151,13 @@ impl Connection {
         if !shakes_hands && !self.is_ready() {
             return false;
         }
-        // Once there is a task, the request under way is about it; that waits and asks again by itself.
-        let method = state.modern.as_ref().map(|asked| asked.method.as_str());
+        let method = state.asked.as_ref().map(|asked| asked.method.as_str());
         let idempotent = shakes_hands || method.is_some_and(is_idempotent);
         let left_or_may = state.dispatched || failure == Failure::NotSent;
         let under_way = (shakes_hands || state.kind == CallKind::Ordinary) && state.on_wire && left_or_may;
-        let allowed = under_way && state.task.is_none() && failure.allows(idempotent);
+        // Once there is a task, the request under way is about it; that waits and asks again by itself.
+        let is_task = state.task.as_ref().is_some_and(|task| task.exists());
+        let allowed = under_way && !is_task && failure.allows(idempotent);
         if !allowed || state.retries_left == 0 {
             return false;
         }
@@ -173,7 +174,7 @@ impl Connection {
         state.retries_left = left - 1;
         state.dispatched = false;
         state.retry_at = Some(at);
-        if state.modern.is_some() || shakes_hands {
+        if state.asked.is_some() || shakes_hands {
             // What was sent may still be answered, and that answer is for nobody.
             state.on_wire = false;
             self.wire.remove(&state.wire_id);
@@ -196,21 +197,12 @@ impl Connection {
         if state.kind.is_handshake() {
             return self.shake_hands_again(now, call);
         }
-        if state.modern.is_none() {
+        if state.asked.is_none() {
             // Nobody has seen it, so it is the same message.
             return if self.is_ready() { self.send_held(call) } else { self.hold(now, call) };
         }
         let Some(state) = self.remove_call(call) else { return };
-        let (started, deadline) = (state.started, state.deadline);
-        let (left, resent) = (state.retries_left, state.resent);
-        self.resend(now, call, state, None);
-        let Some(fresh) = self.calls.get_mut(&call) else { return };
-        fresh.retries_left = left;
-        fresh.resent = resent;
-        self.set_deadline(call, started, deadline);
-        if !self.is_ready() {
-            self.hold(now, call);
-        }
+        self.resend(now, call, state);
     }
 
     /// Sends the request of the handshake that failed on its way once more, under a new id.

@@ -13,7 +13,7 @@ use mcp_model::{FromJson, InputRequest as Embedded, methods};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::call::{CallId, CallKind, CallOptions, ModernCall};
+use crate::call::{Asked, CallId, CallKind, CallOptions};
 use crate::connection::Connection;
 use crate::error::{MAX_SHOWN_KEY, Misuse};
 use crate::event::{Answer, InputRequest};
@@ -181,10 +181,10 @@ impl Connection {
         let call = self.next_call_id();
         self.send_request(now, call, &suspended.method, Some(&params), CallKind::Ordinary, options)?;
         if let Some(state) = self.calls.get_mut(&call) {
-            let mut modern = ModernCall::new(&suspended.method, suspended.params.as_ref(), options);
-            modern.rounds = suspended.rounds;
-            modern.answered = Some(params);
-            state.modern = Some(Box::new(modern));
+            let mut asked = Asked::new(&suspended.method, suspended.params.as_ref(), options);
+            asked.rounds = suspended.rounds;
+            asked.answered = Some(params);
+            state.asked = Some(Box::new(asked));
         }
         Ok(call)
     }

@@ -82,10 +82,10 @@ impl Connection {
         if state.task.is_some() {
             return false;
         }
-        state.modern.as_ref().is_none_or(|modern| {
+        state.asked.as_ref().is_none_or(|asked| {
             // The tools of a list are remembered for their headers, and the cache keeps what it gave a ticket for.
-            let lists_tools = modern.method == methods::TOOLS_LIST && self.config.wire == Wire::Exchanges;
-            !lists_tools && modern.ticket.is_none()
+            let lists_tools = asked.method == methods::TOOLS_LIST && self.config.wire == Wire::Exchanges;
+            !lists_tools && asked.ticket.is_none()
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::error::CallError;
 use crate::limits::Limits;
+use crate::sending::{Next, NextTime};
 use crate::tool_headers::{ToolHeaders, ToolHeadersError};
 
 /// What the newest listing of each tool says about headers. Tools without any are not in it.
@@ -98,20 +99,12 @@ impl Connection {
         mut state: CallState,
         cursor: Option<String>,
     ) {
-        let Some(modern) = state.modern.take() else { return };
         let params = cursor.and_then(|cursor| ListToolsRequestParams::after(cursor).to_json().ok());
         let params = params.map(RawJson::from);
-        let kind = CallKind::Relist;
-        let sent = self.send_request(now, call, methods::TOOLS_LIST, params.as_ref(), kind, &modern.options);
-        let Some(fresh) = self.calls.get_mut(&call).filter(|_| sent.is_ok()) else {
-            let error = modern.mismatch.map_or_else(not_listed, CallError::Rpc);
-            return self.end_call(now, call, &state, Err(error));
-        };
-        fresh.modern = Some(modern);
-        fresh.relisted = state.relisted + 1;
-        fresh.hard_deadline = state.hard_deadline;
+        let (kind, method) = (CallKind::Relist, Some(methods::TOOLS_LIST));
+        state.relisted += 1;
         // What the client asks by itself in the middle of a call takes of the time of that call.
-        self.set_deadline(call, state.started, state.deadline);
+        self.send_again(now, call, state, Next { kind, method, params, time: NextTime::Left });
     }
 
     /// A page of that list arrived. With the last of them the call is made again.
@@ -125,7 +118,7 @@ impl Connection {
         let complete = inspect_result_type(result.as_str()).is_ok_and(|kind| kind == ResultType::Complete);
         let page = complete.then(|| listed(result)).flatten();
         let Some((_, next_cursor)) = page else {
-            let mismatch = state.modern.as_mut().and_then(|modern| modern.mismatch.take());
+            let mismatch = state.asked.as_mut().and_then(|asked| asked.mismatch.take());
             let error = mismatch.map_or_else(not_listed, CallError::Rpc);
             return self.end_call(now, call, &state, Err(error));
         };
@@ -134,7 +127,7 @@ impl Connection {
             Some(cursor) if state.relisted < self.config.limits.max_relisted_pages => {
                 self.relist(now, call, state, Some(cursor));
             }
-            _ => self.resend(now, call, state, None),
+            _ => self.resend(now, call, state),
         }
     }
 }

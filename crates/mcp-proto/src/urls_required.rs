@@ -24,13 +24,13 @@ use mcp_elicitation::{RetryPermit, URL_ELICITATION_REQUIRED, UrlBatch};
 use mcp_jsonrpc::{ErrorObject, RawJson};
 use mcp_model::ProtocolVersion;
 
-use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
+use crate::call::{CallId, CallState};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
-use crate::lifecycle::refused;
 use crate::mrtr::takes_input;
+use crate::sending::NextTime;
 use crate::timers::Timer;
 
 /// A call that the server refused until these URL elicitations have happened. The driver ends the pause with
@@ -39,7 +39,7 @@ use crate::timers::Timer;
 pub struct UrlsRequired {
     /// The paused call.
     pub call: CallId,
-    /// Its [`CallOptions::route`].
+    /// Its [`CallOptions::route`](crate::CallOptions::route).
     pub route: Option<Arc<str>>,
     /// What has to happen, every entry of it right.
     pub batch: UrlBatch,
@@ -58,12 +58,9 @@ impl fmt::Debug for UrlsRequired {
     }
 }
 
-/// What is needed to make the request of a legacy call once more.
+/// What a call knows that may be refused for URL elicitations.
 #[derive(Debug)]
 pub(crate) struct UrlRetry {
-    method: String,
-    params: Option<RawJson>,
-    options: CallOptions,
     /// Taken by the first refusal and never given back.
     permit: Option<RetryPermit>,
     /// The refusal, while the call is paused for it.
@@ -81,25 +78,12 @@ impl UrlRetry {
 }
 
 impl Connection {
-    /// What this call needs to go on after error -32042, where it may.
-    pub(crate) fn url_retry(
-        &self,
-        method: &str,
-        params: Option<&RawJson>,
-        options: &CallOptions,
-    ) -> Option<Box<UrlRetry>> {
+    /// What a call of this method needs to go on after error -32042, where it may.
+    pub(crate) fn url_retry(&self, method: &str) -> Option<UrlRetry> {
         let version = self.server()?.protocol_version;
         let may =
             version == ProtocolVersion::V2025_11_25 && self.config.elicitation.url && takes_input(method);
-        may.then(|| {
-            Box::new(UrlRetry {
-                method: method.to_owned(),
-                params: params.cloned(),
-                options: options.clone(),
-                permit: Some(RetryPermit::new()),
-                refusal: None,
-            })
-        })
+        may.then(|| UrlRetry { permit: Some(RetryPermit::new()), refusal: None })
     }
 
     /// The server refused a legacy call. `state` is out of the tables.
@@ -115,10 +99,7 @@ impl Connection {
             _ => None,
         };
         let Some(permit) = permit else {
-            let refused = match self.server() {
-                Some(server) => refused(server.protocol_version, error),
-                None => CallError::Rpc(error),
-            };
+            let refused = self.refused(error);
             return self.end_call(now, call, &state, Err(refused));
         };
         let rules = self.elicitation_rules(ProtocolVersion::V2025_11_25);
@@ -147,24 +128,8 @@ impl Connection {
     /// # Errors
     /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
     pub fn handle_urls_done(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
-        let (mut state, retry, refusal) = self.take_paused(call)?;
-        let kind = CallKind::Ordinary;
-        let sent = self.send_request(now, call, &retry.method, retry.params.as_ref(), kind, &retry.options);
-        if sent.is_err() {
-            // It was sent before, so it can be; what is left is a limit or an ended session.
-            self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
-            return Ok(());
-        }
-        let hard_deadline = state.hard_deadline.take();
-        let Some(fresh) = self.calls.get_mut(&call) else { return Ok(()) };
-        fresh.url_retry = Some(retry);
-        fresh.task = state.task.take().map(|task| task.created_by(&fresh.wire_id));
-        fresh.hard_deadline = hard_deadline;
-        let deadline = earliest(fresh.deadline, hard_deadline);
-        self.set_deadline(call, state.started, deadline);
-        if !self.is_ready() {
-            self.hold(now, call);
-        }
+        let (state, _) = self.take_paused(call)?;
+        self.send_asked(now, call, state, NextTime::Anew);
         Ok(())
     }
 
@@ -173,17 +138,16 @@ impl Connection {
     /// # Errors
     /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
     pub fn handle_urls_refused(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
-        let (state, _, refusal) = self.take_paused(call)?;
+        let (state, refusal) = self.take_paused(call)?;
         self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
         Ok(())
     }
 
     /// Takes a paused call out of every table, without a word to the driver, which knows.
-    fn take_paused(&mut self, call: CallId) -> Result<(CallState, Box<UrlRetry>, ErrorObject), Misuse> {
+    fn take_paused(&mut self, call: CallId) -> Result<(CallState, ErrorObject), Misuse> {
         let retry = self.calls.get_mut(&call).and_then(|state| state.url_retry.as_mut());
         let refusal = retry.and_then(|retry| retry.take_refusal()).ok_or(Misuse::StaleRequest)?;
-        let mut state = self.remove_call(call).ok_or(Misuse::StaleRequest)?;
-        let retry = state.url_retry.take().ok_or(Misuse::StaleRequest)?;
-        Ok((state, retry, refusal))
+        let state = self.remove_call(call).ok_or(Misuse::StaleRequest)?;
+        Ok((state, refusal))
     }
 }

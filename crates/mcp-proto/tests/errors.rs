@@ -56,6 +56,12 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
             true,
             false,
         ),
+        (
+            CallError::Unsendable { misuse: Misuse::Unserializable, dispatched: false },
+            "the next request of the call cannot be sent",
+            false,
+            true,
+        ),
         (CallError::TooManyRounds { limit: 7 }, "the server wants input for more than 7 times", false, false),
         (
             CallError::UnsupportedVersion {

@@ -60,6 +60,7 @@ impl Cause {
                     _ => ErrorKind::LimitExceeded,
                 },
                 CallError::Timeout { .. } => ErrorKind::Timeout,
+                CallError::Unsendable { .. } => ErrorKind::Misuse,
                 CallError::EraChanged { .. } | CallError::UnsupportedVersion { .. } => {
                     ErrorKind::UnsupportedVersion
                 }

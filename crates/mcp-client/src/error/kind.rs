@@ -14,7 +14,7 @@ pub enum ErrorKind {
     InputRefused,
     /// A limit of this client was hit; [`Error::limit`](crate::Error::limit) says which.
     LimitExceeded,
-    /// The caller asked for something that this connection cannot do. Nothing was sent.
+    /// The caller asked for something that this connection cannot do. Nothing was sent, or what was sent was not carried out.
     Misuse,
     /// The server broke the protocol.
     PeerMisbehaved,

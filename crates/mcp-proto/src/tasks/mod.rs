@@ -48,6 +48,7 @@ pub(crate) use support::TaskTools;
 #[derive(Debug)]
 pub(crate) struct TaskCall {
     step: Step,
+    /// Those of the requests about it, which have no progress of their own.
     options: CallOptions,
     known: Option<Known>,
     /// When the server is asked again, while nothing is on the wire.
@@ -98,7 +99,7 @@ impl TaskCall {
     fn new(step: Step, options: &CallOptions) -> Self {
         Self {
             step,
-            options: options.clone(),
+            options: CallOptions { progress: false, reset_on_progress: false, ..options.clone() },
             known: None,
             next_poll: None,
             polls: 0,
@@ -124,12 +125,18 @@ impl TaskCall {
         self.step == Step::Creating
     }
 
-    /// It is asked for once more, with this request.
-    pub(crate) fn created_by(mut self: Box<Self>, request: &RequestId) -> Box<Self> {
-        if let Some(token) = &mut self.progress_token {
+    /// Those of the requests about it.
+    pub(crate) const fn options(&self) -> &CallOptions {
+        &self.options
+    }
+
+    /// The next request of its call is this one: the one that asks for it names the token that it tells its progress under.
+    pub(crate) fn asked_for_by(&mut self, request: &RequestId) {
+        if self.is_being_created()
+            && let Some(token) = &mut self.progress_token
+        {
             token.clone_from(request);
         }
-        self
     }
 
     /// How long to wait before the next question, within the bounds of the configuration.

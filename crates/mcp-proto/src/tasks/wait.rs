@@ -11,13 +11,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
-use crate::call::{CallId, CallKind, CallOptions, CallState, ModernCall, earliest};
+use crate::call::{Asked, CallId, CallKind, CallOptions, CallState};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::ExchangeFailure;
-use crate::error::CallError;
+use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
 use crate::incoming::Origin;
+use crate::sending::{Next, NextTime};
 use crate::timers::Timer;
 
 impl Connection {
@@ -27,7 +28,7 @@ impl Connection {
     }
 
     /// Whether a result of the type `task` is an answer to this call, from a modern server.
-    pub(crate) fn takes_task(&self, call: &ModernCall) -> bool {
+    pub(crate) fn takes_task(&self, call: &Asked) -> bool {
         self.config.tasks.is_some() && call.method == methods::TOOLS_CALL && !call.options.task.declined
     }
 
@@ -39,10 +40,10 @@ impl Connection {
         mut state: CallState,
         result: RawRef<'_>,
     ) {
-        let Some(modern) = state.modern.take() else { return };
+        let Some(asked) = state.asked.as_ref() else { return };
         match result.parse_with(CreateTaskResult::from_json) {
             Ok(created) => {
-                state.task = Some(Box::new(TaskCall::new(Step::Creating, &modern.options)));
+                state.task = Some(Box::new(TaskCall::new(Step::Creating, &asked.options)));
                 self.created(now, call, state, created);
             }
             Err(_) => {
@@ -125,7 +126,7 @@ impl Connection {
                 }
                 CallError::Rpc(error)
             }
-            _ => CallError::Rpc(error),
+            _ => self.refused(error),
         };
         self.end_call(now, call, &state, Err(error));
     }
@@ -226,7 +227,7 @@ impl Connection {
 
     /// Sends the next request of a call that waits for a task. `state` is out of the tables.
     fn ask_for_task(&mut self, now: Instant, call: CallId, mut state: CallState, step: Step) {
-        let Some(mut task) = state.task.take() else { return };
+        let Some(task) = state.task.as_mut() else { return };
         let Some(id) = task.known.as_ref().map(|known| known.task.task_id.clone()) else { return };
         task.step = step;
         task.next_poll = None;
@@ -241,27 +242,15 @@ impl Connection {
         if step != Step::Updating {
             task.polls = task.polls.saturating_add(1);
         }
-        let options = CallOptions { progress: false, reset_on_progress: false, ..task.options.clone() };
-        let params = params.ok_or_else(|| invalid("the request about the task cannot be written"));
-        let sent = params.and_then(|params| {
-            self.send_request(now, call, method, Some(&params), CallKind::Ordinary, &options)
-                .map_err(|refused| CallError::InvalidResult { reason: refused.to_string() })
-        });
-        if let Err(error) = sent {
-            state.task = Some(task);
+        let Some(params) = params else {
+            let misuse = Misuse::Unserializable;
+            let error = CallError::Unsendable { misuse, dispatched: true };
             return self.end_call(now, call, &state, Err(error));
-        }
-        let Some(fresh) = self.calls.get_mut(&call) else { return };
-        fresh.task = Some(task);
-        fresh.progress = state.progress;
-        fresh.hard_deadline = state.hard_deadline;
+        };
         // The result of a task comes when it comes.
-        let own = if step == Step::Fetching { None } else { fresh.deadline };
-        let deadline = earliest(own, state.hard_deadline);
-        self.set_deadline(call, state.started, deadline);
-        if !self.is_ready() {
-            self.hold(now, call);
-        }
+        let time = if step == Step::Fetching { NextTime::Endless } else { NextTime::Anew };
+        let next = Next { kind: CallKind::Ordinary, method: Some(method), params: Some(params), time };
+        self.send_again(now, call, state, next);
     }
 
     /// Whether a request that got no answer was one about a task, which does not depend on it, and may be made again.

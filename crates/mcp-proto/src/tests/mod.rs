@@ -2,6 +2,7 @@
 //!
 //! Texts of the peer take the way they take in a driver: decoded, then handed over as a message or as an invalid one.
 
+mod again;
 mod batches;
 mod cache;
 mod calls;

@@ -357,6 +357,40 @@ fn refused_headers_lead_to_a_fresh_list_and_one_more_try() {
     session.assert_idle();
 }
 
+/// protocol:H-49, protocol:H-55: what the fresh list wants in a header cannot be written there, and that is nobody's fault but the
+/// caller's.
+#[test]
+fn an_argument_that_no_header_of_the_fresh_list_can_hold_ends_the_call() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}});
+    let tools = json!({"tools": [{"name": "t", "inputSchema": schema}]});
+    let unsendable = |session: &mut Session, call| {
+        let failure = session.failure(call);
+        assert!(
+            matches!(&failure, CallError::Unsendable { misuse: Misuse::UnsendableArgument { .. }, .. }),
+            "{failure:?}"
+        );
+        assert!(!failure.outcome_unknown());
+        assert!(session.sent().is_empty());
+        session.assert_idle();
+    };
+    let mut session = Session::modern(on_exchanges());
+    let (call, first) = session.ask("tools/call", &json!({"name": "t", "arguments": {"n": 1.5}}));
+    session.refuse_modern(&first, -32020, &json!(null));
+    let list = session.only_sent();
+    session.answer(&list["id"], &tools);
+    unsendable(&mut session, call);
+
+    // Learned from a list of another call, between two rounds of this one.
+    let mut session = Session::modern(on_exchanges());
+    let (call, first) = session.ask("tools/call", &json!({"name": "t", "arguments": {"n": 1.5}}));
+    session.answer(&first["id"], &json!({"resultType": "input_required", "requestState": "s"}));
+    let (_, list) = session.ask("tools/list", &json!({}));
+    session.answer(&list["id"], &tools);
+    session.events();
+    session.seconds(1);
+    unsendable(&mut session, call);
+}
+
 /// auth:LIM-09: a list without an end is not read to its end.
 #[test]
 fn a_fresh_list_of_tools_has_a_limited_number_of_pages() {
