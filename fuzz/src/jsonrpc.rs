@@ -49,16 +49,7 @@ pub fn jsonrpc_roundtrip(data: &[u8]) {
 
 fn rewrite(message: &Message<'_>) {
     let mut line = Vec::new();
-    let written = match message {
-        Message::Request(request) => {
-            encode::request(&mut line, &request.id, &request.method, request.params.as_ref())
-        }
-        Message::Notification(note) => encode::notification(&mut line, &note.method, note.params.as_ref()),
-        Message::Response(response) => encode::response(&mut line, &response.id, &response.result),
-        Message::Error(response) => {
-            encode::error(&mut line, response.id.as_ref(), &response.error.to_owned())
-        }
-    };
+    let written = encode::message(&mut line, message);
     if written.is_err() {
         assert!(
             raw_part(message).is_some_and(|raw| raw.validate().is_err()),

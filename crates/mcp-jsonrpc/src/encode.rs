@@ -18,7 +18,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{ErrorObject, RequestId, Untrusted};
+use crate::{ErrorObjectRef, Message, Notification, Request, RequestId, Response, Untrusted};
 
 /// Appends a request. Params that serialize to `null` are left out, as JSON-RPC demands.
 ///
@@ -77,7 +77,12 @@ pub fn response<R: Serialize + ?Sized>(
 ///
 /// # Errors
 /// [`EncodeError`] when the data of the error was received and is no valid JSON.
-pub fn error(buffer: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) -> Result<(), EncodeError> {
+pub fn error<'e>(
+    buffer: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    error: impl Into<ErrorObjectRef<'e>>,
+) -> Result<(), EncodeError> {
+    let error = &error.into();
     append(buffer, |buffer| {
         buffer.extend_from_slice(br#"{"jsonrpc":"2.0","#);
         if let Some(id) = id {
@@ -88,6 +93,38 @@ pub fn error(buffer: &mut Vec<u8>, id: Option<&RequestId>, error: &ErrorObject) 
         buffer.extend_from_slice(br#""error":"#);
         value(buffer, error)
     })
+}
+
+/// Appends a message that was received, to pass it on: written anew from its parts, whose text stays as it is, each digit included.
+///
+/// That is the way for a gateway. The text as it came is none: it may have line feeds between its tokens, which end a message on a
+/// line transport (what stands between two of them would count as a message of its own), and members that nobody has read. Here
+/// the parts are checked throughout, line feeds between tokens become spaces, and members that JSON-RPC does not know are left out.
+///
+/// ```
+/// use mcp_jsonrpc::{DecodeLimits, Incoming, decode, encode};
+///
+/// let text = "{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":{\"n\":\n1.50},\"more\":[NaN]}";
+/// let Ok(Incoming::Single(message)) = decode(text, &DecodeLimits::default()) else {
+///     panic!("one message");
+/// };
+/// let mut line = Vec::new();
+/// encode::message(&mut line, &message)?;
+/// assert_eq!(line, br#"{"jsonrpc":"2.0","id":1,"result":{"n": 1.50}}"#);
+/// # Ok::<(), encode::EncodeError>(())
+/// ```
+///
+/// # Errors
+/// [`EncodeError`] when the params, the result or the data of the error are no valid JSON.
+pub fn message(buffer: &mut Vec<u8>, message: &Message<'_>) -> Result<(), EncodeError> {
+    match message {
+        Message::Request(Request { id, method, params }) => request(buffer, id, method, params.as_ref()),
+        Message::Notification(Notification { method, params }) => {
+            notification(buffer, method, params.as_ref())
+        }
+        Message::Response(Response { id, result }) => response(buffer, id, result),
+        Message::Error(refused) => error(buffer, refused.id.as_ref(), &refused.error),
+    }
 }
 
 /// Runs `write`, closes the object, and takes everything back on an error.
@@ -152,7 +189,7 @@ mod tests {
     use serde_json::{json, value::RawValue};
 
     use super::*;
-    use crate::{ErrorCode, RawJson};
+    use crate::{ErrorCode, ErrorObject, RawJson};
 
     fn check(write: impl Fn(&mut Vec<u8>) -> Result<(), EncodeError>, expected: &str) {
         let mut buffer = b"before|".to_vec();

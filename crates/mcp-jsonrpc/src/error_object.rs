@@ -60,8 +60,8 @@ impl fmt::Display for ErrorObject {
 
 impl std::error::Error for ErrorObject {}
 
-/// An [`ErrorObject`] still inside the received text.
-#[derive(Clone, PartialEq, Eq)]
+/// An [`ErrorObject`] still inside the received text, or lent by an owned one.
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErrorObjectRef<'a> {
     /// What kind of fault.
@@ -69,7 +69,21 @@ pub struct ErrorObjectRef<'a> {
     /// One sentence for people; borrowed unless it has escapes.
     pub message: Cow<'a, str>,
     /// Anything more, raw. `null` counts as absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<RawRef<'a>>,
+}
+
+impl<'a> From<&'a ErrorObject> for ErrorObjectRef<'a> {
+    fn from(error: &'a ErrorObject) -> Self {
+        let data = error.data.as_ref().map(RawJson::as_raw_ref);
+        Self { code: error.code, message: Cow::Borrowed(&error.message), data }
+    }
+}
+
+impl<'a> From<&'a ErrorObjectRef<'_>> for ErrorObjectRef<'a> {
+    fn from(error: &'a ErrorObjectRef<'_>) -> Self {
+        Self { code: error.code, message: Cow::Borrowed(&error.message), data: error.data }
+    }
 }
 
 impl ErrorObjectRef<'_> {

@@ -28,6 +28,9 @@ const STREAM: &str = concat!(
     // Brackets match, so it is an envelope; only who reads the result finds what is wrong in it.
     "id: s-3\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"n\":01}}\n\n",
     "id: s-4\ndata: {\"jsonrpc\":\"2.0\",\"id\":8,\"error\":{\"code\":-32602,\"message\":\"no\",\"data\":[1.50]}}\n\n",
+    "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"data\":NaN}}\n\n",
+    // Three lines of data, joined by line feeds: on a line transport the one in the middle would answer the call 10.
+    "data: {\"jsonrpc\":\"2.0\",\"id\":9,\"result\":[\ndata: {\"jsonrpc\":\"2.0\",\"id\":10,\"result\":{}}\ndata: ]}\n\n",
 );
 
 fn main() -> Result<(), Failure> {
@@ -55,6 +58,8 @@ const EXPECTED: &str = concat!(
     ": left out: not json at byte 0\n\n",
     "id: s-3\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"the server's message is broken\"}}\n\n",
     "id: s-4\ndata: {\"jsonrpc\":\"2.0\",\"id\":8,\"error\":{\"code\":-32602,\"message\":\"no\",\"data\":[1.50]}}\n\n",
+    ": left out: expected value at line 1 column 9\n\n",
+    "data: {\"jsonrpc\":\"2.0\",\"id\":9,\"result\":[ {\"jsonrpc\":\"2.0\",\"id\":10,\"result\":{}} ]}\n\n",
     "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"an answer of the server is too large\"}}\n\n",
 );
 
@@ -87,17 +92,23 @@ impl Gateway {
                 }
                 Ok(Some(event)) => {
                     let mut message = Vec::new();
-                    match decode(event.data(), &self.limits) {
-                        Ok(Incoming::Single(decoded)) => write(&mut message, &decoded)?,
+                    let broken = match decode(event.data(), &self.limits) {
+                        // Anew from its parts: the text as it came may hide a second message, or broken JSON.
+                        Ok(Incoming::Single(decoded)) => match encode::message(&mut message, &decoded) {
+                            Ok(()) => None,
+                            Err(error) => Some((answers(&decoded).cloned(), error.to_string())),
+                        },
                         // Revision 2025-03-26 alone has batches.
                         Ok(Incoming::Batch(_)) => continue,
-                        Err(error) => match answered(&error) {
-                            Some(id) => refuse(&mut message, id, "the server's message is broken")?,
-                            None => {
-                                mcp_sse::encode::comment(&mut self.out, &format!("left out: {error}"));
-                                continue;
-                            }
-                        },
+                        Err(error) => Some((answered(&error).cloned(), error.to_string())),
+                    };
+                    match broken {
+                        None => {}
+                        Some((Some(id), _)) => refuse(&mut message, &id, "the server's message is broken")?,
+                        Some((None, why)) => {
+                            mcp_sse::encode::comment(&mut self.out, &format!("left out: {why}"));
+                            continue;
+                        }
                     }
                     block(event.id()).data(std::str::from_utf8(&message)?).write(&mut self.out)?;
                 }
@@ -117,27 +128,14 @@ fn block(id: Option<&str>) -> Block<'_> {
     id.map_or_else(Block::new, |id| Block::new().id(id))
 }
 
+/// Whose answer it is, if it is one.
+fn answers<'m>(message: &'m Message<'_>) -> Option<&'m RequestId> {
+    message.id().filter(|_| matches!(message, Message::Response(_) | Message::Error(_)))
+}
+
 /// Whose answer it was, if it was one: ids in requests of the server are its own.
 fn answered(error: &DecodeError) -> Option<&RequestId> {
     error.id().filter(|_| error.shape() == Shape::Response)
-}
-
-/// Writes a message anew from its parts, each digit as it was. Params, results and error data are checked on the way: broken JSON
-/// inside of them is an error here, and is not passed on.
-fn write(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), Failure> {
-    let written = match message {
-        Message::Request(request) => {
-            encode::request(out, &request.id, &request.method, request.params.as_ref())
-        }
-        Message::Notification(notice) => encode::notification(out, &notice.method, notice.params.as_ref()),
-        Message::Response(response) => encode::response(out, &response.id, &response.result),
-        Message::Error(refusal) => encode::error(out, refusal.id.as_ref(), &refusal.error.to_owned()),
-    };
-    match (written, message) {
-        (Ok(()), _) => Ok(()),
-        (Err(_), Message::Response(response)) => refuse(out, &response.id, "the server's message is broken"),
-        (Err(error), _) => Err(error.into()),
-    }
 }
 
 fn refuse(out: &mut Vec<u8>, id: &RequestId, why: &str) -> Result<(), Failure> {
