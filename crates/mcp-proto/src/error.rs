@@ -47,6 +47,15 @@ pub enum CallError {
         /// What is wrong, in our words; no peer text.
         reason: String,
     },
+    /// What the server asks in the middle of the call exceeds a limit of this client. Nobody was asked, and the server is not told.
+    LimitExceeded {
+        /// The name of the setting.
+        name: &'static str,
+        /// Its value.
+        limit: u64,
+        /// Whether the server has made a task of the call, so that its effect is unknown.
+        dispatched: bool,
+    },
     /// The server's answer is above a size limit of the transport, and was skipped.
     Oversized {
         /// Its length.
@@ -106,12 +115,17 @@ pub enum TimeLimit {
 }
 
 impl CallError {
+    pub(crate) fn over_limit(name: &'static str, limit: usize, dispatched: bool) -> Self {
+        Self::LimitExceeded { name, limit: u64::try_from(limit).unwrap_or(u64::MAX), dispatched }
+    }
+
     /// Whether the request may have been acted on although no answer came. Such a call must not be repeated
     /// blindly unless it is idempotent.
     pub fn outcome_unknown(&self) -> bool {
         match self {
             Self::Cancelled { dispatched }
             | Self::Closed { dispatched }
+            | Self::LimitExceeded { dispatched, .. }
             | Self::Timeout { dispatched, .. }
             | Self::Unsendable { dispatched, .. } => *dispatched,
             Self::InvalidEnvelope(_)
@@ -146,6 +160,12 @@ impl fmt::Display for CallError {
             }
             Self::InvalidEnvelope(_) => f.write_str("the answer is not a valid JSON-RPC message"),
             Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
+            Self::LimitExceeded { name, limit, .. } => {
+                write!(
+                    f,
+                    "what the server asks in the middle of the call exceeds the limit {name} of {limit}"
+                )
+            }
             Self::Oversized { bytes, name, limit } => {
                 write!(f, "the answer of {bytes} bytes exceeds the limit {name} of {limit}")
             }

@@ -26,10 +26,10 @@ use mcp_model::{FromJson, InputRequest as Embedded, InputRequiredResult, ToJson,
 use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::deprecated::DeprecatedFeature;
-use crate::error::CallError;
+use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event, InputRequest, ServerRequestId};
 use crate::sending::{Next, NextTime};
-use crate::server_requests::Asker;
+use crate::server_requests::{Asker, Full};
 use crate::suspended::SuspendedCall;
 use crate::timers::Timer;
 
@@ -119,7 +119,7 @@ impl Connection {
         // Those that need nobody cost memory too: the roots are written once for each.
         let most = self.config.limits.max_server_requests;
         if asked.len() > most {
-            return Err(invalid(&format!("the client answers at most {most} requests at once")));
+            return Err(Full::Requests(most).ends_call());
         }
         let mut entries = Vec::new();
         for (key, raw) in asked {
@@ -141,7 +141,7 @@ impl Connection {
         let (count, bytes) = questions
             .fold((0, 0), |(count, sum): (usize, usize), bytes| (count + 1, sum.saturating_add(bytes)));
         match self.server_requests.refusal(count, bytes) {
-            Some(refusal) => Err(invalid(&refusal)),
+            Some(full) => Err(full.ends_call()),
             None => Ok((required.request_state, entries)),
         }
     }
@@ -322,7 +322,7 @@ impl InputRequest {
 
 /// The original params with the answers and the state of one round.
 pub(crate) fn with_input(params: Option<&RawJson>, pause: &Pause) -> Result<RawJson, CallError> {
-    let unwritable = |_| CallError::InvalidResult { reason: "the answers cannot be written".to_owned() };
+    let unwritable = |_| CallError::Unsendable { misuse: Misuse::Unserializable, dispatched: false };
     let nothing = RawJson::from_text("{}".to_owned()).map_err(unwritable)?;
     let some = |is_there: bool, value: Result<RawJson, ParseError>| is_there.then_some(value).transpose();
     let responses =

@@ -1,6 +1,7 @@
 //! The questions of the server: which are open, how they are answered, and how they end.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::config::ElicitationSupport;
 use crate::connection::Connection;
 use crate::diagnostic::{DiagnosticKind, excerpt};
 use crate::ended_requests::{Content, EndedRequests};
-use crate::error::Misuse;
+use crate::error::{CallError, Misuse};
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
 use crate::limits::Limits;
 use crate::sampling::SamplingAsked;
@@ -67,6 +68,32 @@ enum Asked {
     CreateMessage(SamplingAsked),
 }
 
+/// A limit on open questions. `Display` is what the server is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Full {
+    Bytes(usize),
+    Requests(usize),
+}
+
+impl Full {
+    /// The end of a call in the middle of which it is met.
+    pub(crate) fn ends_call(self) -> CallError {
+        match self {
+            Self::Bytes(limit) => CallError::over_limit("max_server_request_bytes", limit, false),
+            Self::Requests(limit) => CallError::over_limit("max_server_requests", limit, false),
+        }
+    }
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(limit) => write!(f, "the client keeps at most {limit} bytes of unanswered requests"),
+            Self::Requests(limit) => write!(f, "the client answers at most {limit} requests at once"),
+        }
+    }
+}
+
 impl ServerRequests {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
@@ -94,14 +121,12 @@ impl ServerRequests {
         Some(open)
     }
 
-    /// Which limit so many more questions with so many bytes of params would exceed, as the server is told.
-    pub(crate) fn refusal(&self, questions: usize, bytes: usize) -> Option<String> {
-        let Self { capacity, capacity_bytes, .. } = self;
-        if self.open.len().saturating_add(questions) > *capacity {
-            return Some(format!("the client answers at most {capacity} requests at once"));
+    /// Which limit so many more questions with so many bytes of params would exceed.
+    pub(crate) fn refusal(&self, questions: usize, bytes: usize) -> Option<Full> {
+        if self.open.len().saturating_add(questions) > self.capacity {
+            return Some(Full::Requests(self.capacity));
         }
-        (self.bytes.saturating_add(bytes) > *capacity_bytes)
-            .then(|| format!("the client keeps at most {capacity_bytes} bytes of unanswered requests"))
+        (self.bytes.saturating_add(bytes) > self.capacity_bytes).then_some(Full::Bytes(self.capacity_bytes))
     }
 
     /// Forgets every question, those that ended too. Gives back the open ones, oldest first, each with the calls whose time
@@ -288,6 +313,7 @@ impl Connection {
 
     fn ask(&mut self, now: Instant, related_call: Option<CallId>, wire_id: RequestId, input: InputRequest) {
         if let Some(refusal) = self.server_requests.refusal(1, input.bytes()) {
+            let refusal = refusal.to_string();
             self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.clone());
             return self.respond_error(&wire_id, &ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal));
         }

@@ -30,6 +30,12 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
             false,
         ),
         (
+            CallError::LimitExceeded { name: "max_x", limit: 8, dispatched: false },
+            "what the server asks in the middle of the call exceeds the limit max_x of 8",
+            false,
+            false,
+        ),
+        (
             CallError::Oversized { bytes: 9, name: "max_x_bytes", limit: 8 },
             "the answer of 9 bytes exceeds the limit max_x_bytes of 8",
             true,

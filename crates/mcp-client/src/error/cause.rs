@@ -52,7 +52,9 @@ impl Cause {
                 CallError::Closed { .. } => ErrorKind::Closed,
                 CallError::InputRefused(_) => ErrorKind::InputRefused,
                 CallError::Rpc(_) => ErrorKind::Rpc,
-                CallError::Oversized { .. } | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
+                CallError::LimitExceeded { .. }
+                | CallError::Oversized { .. }
+                | CallError::TooManyRounds { .. } => ErrorKind::LimitExceeded,
                 CallError::Task(task) => match task {
                     TaskError::Cancelled => ErrorKind::Cancelled,
                     TaskError::Expired { .. } => ErrorKind::Timeout,
@@ -115,7 +117,9 @@ impl Cause {
             Self::Misuse(Misuse::TooManyCalls { limit }) => {
                 Some(Limit { name: "max_calls", value: as_u64(*limit) })
             }
-            Self::Call(CallError::Oversized { name, limit, .. }) => Some(Limit { name, value: *limit }),
+            Self::Call(
+                CallError::LimitExceeded { name, limit, .. } | CallError::Oversized { name, limit, .. },
+            ) => Some(Limit { name, value: *limit }),
             Self::Call(CallError::Task(TaskError::TooManyInputs { limit })) => {
                 Some(Limit { name: "max_inputs", value: as_u64(*limit) })
             }

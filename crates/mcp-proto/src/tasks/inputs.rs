@@ -156,7 +156,7 @@ impl Connection {
             for (key, input) in asked {
                 if let Some(refusal) = self.server_requests.refusal(1, input.bytes()) {
                     // The server shows it again with each answer, and there may be room then.
-                    self.diagnose(DiagnosticKind::ServerRequestLimit, refusal);
+                    self.diagnose(DiagnosticKind::ServerRequestLimit, refusal.to_string());
                     continue;
                 }
                 let wire_id = RequestId::String(key.as_str().into());
@@ -194,9 +194,7 @@ impl Connection {
             }
             let max_bytes = self.config.limits.max_name_bytes;
             if key.len() > max_bytes {
-                return Err(invalid(&format!(
-                    "the key of an input request is longer than {max_bytes} bytes"
-                )));
+                return Err(CallError::over_limit("max_name_bytes", max_bytes, true));
             }
             if task.inputs.by_key.len().saturating_add(entries.len()) >= limit {
                 return Err(CallError::Task(TaskError::TooManyInputs { limit }));

@@ -319,6 +319,7 @@ impl Connection {
             Some(
                 CallError::Cancelled { .. }
                     | CallError::InputRefused(_)
+                    | CallError::LimitExceeded { .. }
                     | CallError::Timeout { .. }
                     | CallError::Task(TaskError::TooManyInputs { .. } | TaskError::TooManyPolls { .. })
             )

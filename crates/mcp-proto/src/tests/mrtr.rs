@@ -264,12 +264,34 @@ fn questions_in_the_middle_of_calls_are_bounded_with_all_others() {
     let limits = Limits { max_server_requests: 2, ..Limits::default() };
     let mut session = Session::modern(Config { limits, ..on_channel() });
     let (call, _) = session.asked(&json!({"a": form(), "b": form(), "c": form()}), None);
-    assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+    over_limit(&session.failure(call), "max_server_requests", 2);
+    // What others have open counts, and is no fault of this server.
+    let (open, _) = session.asked(&json!({"a": form()}), None);
+    session.events();
+    let (call, _) = session.asked(&json!({"a": form(), "b": form()}), None);
+    over_limit(&session.failure(call), "max_server_requests", 2);
+    session.core.forget(open);
+    session.events();
     let (call, _) = session.asked(&json!({"a": form(), "b": form()}), None);
     assert_eq!(session.questions().len(), 2);
     session.core.forget(call);
     assert_eq!(session.events().len(), 2);
     session.assert_idle();
+
+    let limits = Limits { max_server_request_bytes: 100, ..Limits::default() };
+    let mut session = Session::modern(Config { limits, ..on_channel() });
+    let (call, _) = session.asked(&json!({"a": form(), "b": form()}), None);
+    over_limit(&session.failure(call), "max_server_request_bytes", 100);
+    session.assert_idle();
+}
+
+/// A limit of the client's own is no fault of the server, which did not carry out what it asked something for.
+fn over_limit(failure: &CallError, expected: &str, value: u64) {
+    match failure {
+        CallError::LimitExceeded { name, limit, .. } => assert_eq!((*name, *limit), (expected, value)),
+        other => panic!("{other:?}"),
+    }
+    assert!(!failure.outcome_unknown());
 }
 
 /// protocol:M-01: roots are the client's own to answer.
@@ -423,7 +445,7 @@ fn requests_that_need_nobody_are_bounded_as_well() {
         let (call, _) = session.asked(&Value::Object(requests), None);
         assert_eq!(session.sent().len(), usize::from(fits));
         if !fits {
-            assert!(matches!(session.failure(call), CallError::InvalidResult { .. }));
+            over_limit(&session.failure(call), "max_server_requests", 64);
             session.assert_idle();
         }
     }

@@ -152,7 +152,15 @@ fn a_task_has_a_limited_number_of_questions() {
     session.events();
     let poll = session.poll_after(2000);
     session.answer(&poll["id"], &wants(&json!({"k".repeat(1025): form()})));
-    assert!(matches!(session.events().pop(), Some(Event::CallEnded { call: ended, .. }) if ended == call));
+    let Some(Event::CallEnded { call: ended, outcome: Err(error) }) = session.events().pop() else {
+        panic!("not ended")
+    };
+    assert_eq!(ended, call);
+    assert!(
+        matches!(error, CallError::LimitExceeded { name: "max_name_bytes", limit: 1024, .. }),
+        "{error:?}"
+    );
+    assert!(error.outcome_unknown(), "the task goes on");
 }
 
 /// protocol:TX-04: an answer that nobody confirmed is sent again where the server still asks, with no one asked twice.
