@@ -3,10 +3,12 @@
 use std::fmt::{self, Write as _};
 
 /// Peer text made safe to print: cut to a number of bytes, and every control character (C0 except tab, DEL, C1), line or
-/// paragraph separator and invisible or direction-changing format character written as `\u{..}`, a line feed as `\n`.
+/// paragraph separator and format character (Unicode category `Cf`), and all that Unicode says to show as nothing
+/// (`Default_Ignorable_Code_Point`: zero-width characters, fillers, variation selectors), written as `\u{..}`, a line feed as `\n`.
 ///
 /// A terminal, a log viewer or a person is then not steered by a peer (escape sequences, forged log lines, reordered or
-/// hidden text). An escape is up to eight times as long as what it stands for.
+/// hidden text). Letters that look like others, of another script or not, stay as they are. An escape is up to eight times as long
+/// as what it stands for.
 ///
 /// ```
 /// use mcp_jsonrpc::Untrusted;
@@ -94,12 +96,19 @@ impl fmt::Debug for Untrusted<'_> {
 }
 
 fn is_dangerous(c: char) -> bool {
-    (c.is_control() && c != '\t')
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    if c < '\u{ad}' {
+        return c.is_control() && c != '\t';
+    }
+    // Two properties of Unicode in one table: general category `Cf`, and `Default_Ignorable_Code_Point` with the code points that it
+    // reserves. Between them U+2028 and U+2029, which end lines.
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -117,10 +126,67 @@ mod tests {
         check("a\u{2028}b\u{200b}\u{feff}\u{61c}", "a\\u{2028}b\\u{200b}\\u{feff}\\u{61c}");
         check("\u{e0041}", "\\u{e0041}");
         check("\"a\\b\"", "\"a\\b\"");
+        check("soft\u{ad}hyphen \u{3164}\u{fff9}", "soft\\u{ad}hyphen \\u{3164}\\u{fff9}");
         let every: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
         let shown = Untrusted::new(&every, usize::MAX).to_string();
         let safe = |c: char| !c.is_control() || c == '\t';
         assert!(shown.chars().all(safe));
+    }
+
+    /// The lists of Unicode 16, each as it is published.
+    // auth:SEC-15
+    #[test]
+    fn all_that_shows_as_nothing_is_escaped_and_nothing_else() {
+        const FORMAT: &[(u32, u32)] = &[
+            (0xad, 0xad),
+            (0x600, 0x605),
+            (0x61c, 0x61c),
+            (0x6dd, 0x6dd),
+            (0x70f, 0x70f),
+            (0x890, 0x891),
+            (0x8e2, 0x8e2),
+            (0x180e, 0x180e),
+            (0x200b, 0x200f),
+            (0x202a, 0x202e),
+            (0x2060, 0x2064),
+            (0x2066, 0x206f),
+            (0xfeff, 0xfeff),
+            (0xfff9, 0xfffb),
+            (0x110bd, 0x110bd),
+            (0x110cd, 0x110cd),
+            (0x13430, 0x1343f),
+            (0x1bca0, 0x1bca3),
+            (0x1d173, 0x1d17a),
+            (0xe0001, 0xe0001),
+            (0xe0020, 0xe007f),
+        ];
+        const DEFAULT_IGNORABLE: &[(u32, u32)] = &[
+            (0xad, 0xad),
+            (0x34f, 0x34f),
+            (0x61c, 0x61c),
+            (0x115f, 0x1160),
+            (0x17b4, 0x17b5),
+            (0x180b, 0x180f),
+            (0x200b, 0x200f),
+            (0x202a, 0x202e),
+            (0x2060, 0x206f),
+            (0x3164, 0x3164),
+            (0xfe00, 0xfe0f),
+            (0xfeff, 0xfeff),
+            (0xffa0, 0xffa0),
+            (0xfff0, 0xfff8),
+            (0x1bca0, 0x1bca3),
+            (0x1d173, 0x1d17a),
+            (0xe0000, 0xe0fff),
+        ];
+        let listed = |c: char| {
+            let mut all = FORMAT.iter().chain(DEFAULT_IGNORABLE);
+            all.any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
+        };
+        for c in (0..=0x10_ffff).filter_map(char::from_u32) {
+            let control = (c.is_control() && c != '\t') || matches!(c, '\u{2028}' | '\u{2029}');
+            assert_eq!(is_dangerous(c), control || listed(c), "{}", c.escape_unicode());
+        }
     }
 
     #[test]

@@ -183,9 +183,10 @@ impl StdioServer {
 
     /// The exact program and arguments, untruncated, for a consent screen. The variables and the working directory are not in it.
     ///
-    /// Each word is shown as it is if it has only letters, digits and `_-./:@%+=,`; any other stands in double quotes with
-    /// everything that could mislead the reader escaped, so that two different commands never look the same. It is meant for
-    /// eyes, not for a shell.
+    /// Each word is shown as it is if it has only ASCII letters, digits and `_-./:@%+=,`; any other stands in double quotes with
+    /// everything escaped that is not printable ASCII: what shows as nothing, and letters of other scripts, which may look like
+    /// ASCII ones. So two different commands never are the same text, nor look the same where a font tells the ASCII characters
+    /// apart. It is meant for eyes, not for a shell.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for word in std::iter::once(&self.program).chain(&self.args) {
@@ -304,8 +305,6 @@ fn describe_word(text: &mut String, word: &OsStr) {
             match c {
                 '"' | '\\' => text.extend(['\\', c]),
                 ' '..='~' => text.push(c),
-                // Letters of all scripts are kept readable; spaces that are no ASCII space, marks and controls are not.
-                _ if c.is_alphanumeric() => text.push(c),
                 _ => text.extend(c.escape_unicode()),
             }
         }

@@ -15,9 +15,24 @@ fn describe_is_exact_and_unambiguous() {
     check(&["; rm -rf ~ &"], "npx \"; rm -rf ~ &\"");
     check(&["line\nbreak\u{1b}[2K"], "npx \"line\\u{a}break\\u{1b}[2K\"");
     check(&["\u{202e}exe"], "npx \"\\u{202e}exe\"");
-    check(&["Größe 漢\u{a0}x"], "npx \"Größe 漢\\u{a0}x\"");
+    check(&["Größe 漢\u{a0}x"], "npx \"Gr\\u{f6}\\u{df}e \\u{6f22}\\u{a0}x\"");
+    // A letter of another script that looks like an `a`, and fillers that count as letters and show as nothing.
+    check(&["p\u{430}ckage"], "npx \"p\\u{430}ckage\"");
+    check(&["a\u{3164}\u{115f}\u{1160}\u{ffa0}"], "npx \"a\\u{3164}\\u{115f}\\u{1160}\\u{ffa0}\"");
     let long = "x".repeat(100_000);
     assert!(StdioServer::new("npx").arg(&long).describe().ends_with(&long), "untruncated");
+}
+
+/// Whatever a character looks like in whatever font: what is shown is printable ASCII, and says which character it was.
+#[test]
+fn describe_shows_printable_ascii_alone_and_each_character_as_another_text() {
+    // auth:SEC-08
+    let mut seen = std::collections::HashSet::new();
+    for c in ('\u{1}'..='\u{ffff}').chain('\u{1d400}'..='\u{1d7ff}').chain('\u{e0000}'..='\u{e0fff}') {
+        let shown = StdioServer::new("x").arg(String::from(c)).describe();
+        assert!(shown.bytes().all(|byte| matches!(byte, b' '..=b'~')), "{shown}");
+        assert!(seen.insert(shown), "{}", c.escape_unicode());
+    }
 }
 
 /// Each variable once, the last value of it, in order: the fingerprint depends on that.
