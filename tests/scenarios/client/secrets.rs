@@ -185,6 +185,9 @@ async fn serve(mut peer: Peer, modern: bool) {
                     .await;
             }
             (_, "unauthorized") => peer.respond("401 Unauthorized", "www-authenticate: Bearer\r\n", "").await,
+            (_, "moved") => {
+                peer.respond("301 Moved Permanently", "location: /CANARY-path/elsewhere\r\n", "").await;
+            }
             (_, "fault") => peer.respond("500 Internal Server Error", "", "no").await,
             (_, "unread") => answer(&mut peer, &request, "", json!([])).await,
             (_, "reset") => return peer.reset(),
@@ -202,7 +205,7 @@ async fn serve(mut peer: Peer, modern: bool) {
 
 async fn start(modern: bool) -> HttpServer {
     let server = Server::start().await;
-    let url = format!("{}?token=CANARY-query", server.url());
+    let url = format!("{}/CANARY-path?token=CANARY-query", server.url());
     tokio::spawn(async move {
         loop {
             let peer = server.accept().await;
@@ -217,7 +220,9 @@ fn giving(events: &Arc<Mutex<Vec<ClientEvent>>>) -> ClientBuilder {
     let record = Arc::clone(events);
     builder()
         .mode(Mode::Auto)
-        .on_elicitation(|_: ElicitRequest, _: ElicitationContext| async {
+        .on_elicitation(|_: ElicitRequest, context: ElicitationContext| async move {
+            let shown = format!("{context:?}");
+            assert!(!shown.contains(MARK), "{shown}");
             let mut content = Map::new();
             content.insert("key".to_owned(), json!("CANARY-answer"));
             ElicitResult::accept(content)
@@ -256,6 +261,7 @@ async fn use_it(client: &Client, shown: &mut Shown) {
         ("rpc", "rpc"),
         ("unauthorized", "unauthorized"),
         ("fault", "transport"),
+        ("moved", "peer_misbehaved"),
         ("unread", "peer_misbehaved"),
         ("reset", "transport"),
     ] {
@@ -268,7 +274,7 @@ async fn use_it(client: &Client, shown: &mut Shown) {
     shown.failure(client.call_tool("x", "CANARY-no-object").await, "misuse");
 }
 
-/// auth:LIM-14: headers, the query of the URL, the session, arguments, results, `_meta`, answers and state.
+/// auth:LIM-14, auth:SEC-14: headers, path and query of the URL, the session, arguments, results, `_meta`, answers and state.
 #[tokio::test]
 async fn nothing_secret_is_shown_over_http() {
     let (log, _guard) = Log::begin();
@@ -308,7 +314,7 @@ async fn nothing_secret_is_shown_of_a_connect_that_fails() {
     let (log, _guard) = Log::begin();
     let mut shown = Shown::default();
     let nobody = Address::keep();
-    let url = format!("{}?key=CANARY-query", nobody.url());
+    let url = format!("{}/CANARY-path?key=CANARY-query", nobody.url());
     let server = HttpServer::new(&url).unwrap().token(|| async { Ok("CANARY-token".to_owned()) });
     shown.debug(&server);
     shown.failure(builder().mode(Mode::Auto).connect(server).await, "transport");

@@ -26,7 +26,7 @@ use crate::Error;
 /// use mcp_transport::http::HttpServer;
 ///
 /// let server = HttpServer::new("http://localhost:8080/mcp")?.header("X-Api-Key", "secret")?;
-/// assert_eq!(format!("{server:?}"), r#"HttpServer { target: Target(http://localhost:8080/mcp), headers: ["x-api-key"] }"#);
+/// assert_eq!(format!("{server:?}"), r#"HttpServer { target: Target(http://localhost:8080), headers: ["x-api-key"] }"#);
 /// # Ok::<(), mcp_transport::Error>(())
 /// ```
 #[derive(Clone)]
@@ -170,10 +170,11 @@ impl HttpServer {
         self
     }
 
-    /// Origin and path of the endpoint, to show to people; a query is left out, because it may hold a token.
+    /// Origin and path of the endpoint, to show to its user; a query is left out, because it may hold a token. So may a path:
+    /// neither errors, logs nor `Debug` show more than the origin.
     #[must_use]
     pub fn describe(&self) -> String {
-        self.target.to_string()
+        self.target.without_query()
     }
 
     /// A connection to the server: its pool, its session. Opens no socket.

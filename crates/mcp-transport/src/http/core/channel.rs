@@ -171,7 +171,7 @@ mod tests {
     fn the_endpoint_stays_within_the_origin() {
         let stream = Target::parse("http://h:8080/sse").unwrap();
         let check = |data: &str, expected: Option<&str>| {
-            let found = endpoint(&stream, data.as_bytes()).map(|target| target.to_string()).ok();
+            let found = endpoint(&stream, data.as_bytes()).map(|target| target.without_query()).ok();
             assert_eq!(found.as_deref(), expected, "{data}");
         };
         check("/messages?sessionId=1", Some("http://h:8080/messages"));

@@ -199,9 +199,10 @@ pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {
             "the server redirects to {}, another origin, which is not followed",
             Untrusted::new(origin, SHOWN_URL_BYTES)
         ),
-        RefusedRedirect::ChangesMethod { status, location } => format!(
-            "the server redirects to {} with status {status}, which would change the method",
-            Untrusted::new(location, SHOWN_URL_BYTES)
+        // No more of the location: paths may hold secrets.
+        RefusedRedirect::ChangesMethod { status, origin } => format!(
+            "the server redirects to another path of {} with status {status}, which would change the method",
+            Untrusted::new(origin, SHOWN_URL_BYTES)
         ),
         RefusedRedirect::NoLocation => "the server redirects without a usable location".to_owned(),
         RefusedRedirect::TooMany { limit } => format!("the server redirects more than {limit} times"),

@@ -9,8 +9,8 @@ use super::target::Target;
 pub(crate) enum RefusedRedirect {
     /// It leads to another origin, named here; following it would carry credentials there.
     CrossOrigin { origin: String },
-    /// 301, 302 and 303 turn a POST into a GET.
-    ChangesMethod { status: u16, location: String },
+    /// 301, 302 and 303 turn a POST into a GET. It leads elsewhere at this origin.
+    ChangesMethod { status: u16, origin: String },
     /// The `Location` is absent or no usable URL.
     NoLocation,
     /// More hops than allowed.
@@ -32,7 +32,7 @@ pub(crate) fn follow(
 ) -> Result<Target, RefusedRedirect> {
     let target = within_origin(from, headers)?;
     if !matches!(status.as_u16(), 307 | 308) {
-        return Err(RefusedRedirect::ChangesMethod { status: status.as_u16(), location: target.to_string() });
+        return Err(RefusedRedirect::ChangesMethod { status: status.as_u16(), origin: target.to_string() });
     }
     if hops >= limit { Err(RefusedRedirect::TooMany { limit }) } else { Ok(target) }
 }
@@ -70,7 +70,7 @@ mod tests {
             headers.insert(LOCATION, HeaderValue::from_str(location).unwrap());
         }
         let status = StatusCode::from_u16(status).unwrap();
-        follow(&from, status, &headers, hops, 3).map(|target| target.to_string())
+        follow(&from, status, &headers, hops, 3).map(|target| target.full())
     }
 
     /// field:FR-058, auth:SEC-03, auth:LIM-03
@@ -103,11 +103,8 @@ mod tests {
             }
         }
         for status in [301, 302, 303] {
-            let location = "http://h:8080/mcp/".to_owned();
-            assert_eq!(
-                run(status, Some("/mcp/"), 0),
-                Err(RefusedRedirect::ChangesMethod { status, location })
-            );
+            let origin = "http://h:8080".to_owned();
+            assert_eq!(run(status, Some("/mcp/"), 0), Err(RefusedRedirect::ChangesMethod { status, origin }));
         }
         assert_eq!(run(307, None, 0), Err(RefusedRedirect::NoLocation));
         assert_eq!(run(307, Some("http://"), 0), Err(RefusedRedirect::NoLocation));

@@ -1,4 +1,4 @@
-//! The URL of an MCP endpoint: parsed once, checked once, never shown with its query.
+//! The URL of an MCP endpoint: parsed once, checked once, of which messages show the origin only.
 
 use std::fmt;
 
@@ -79,6 +79,11 @@ impl Target {
         self.url.as_str().to_owned()
     }
 
+    /// Origin and path: for people who are shown what is connected to, never for a message.
+    pub(crate) fn without_query(&self) -> String {
+        format!("{self}{}", self.url.path())
+    }
+
     /// The whole URL as a request to a proxy names it (RFC 9112 section 3.2.2); `None` if it has no such form.
     pub(crate) fn absolute(&self) -> Option<Uri> {
         let path = self.path.path_and_query()?.as_str();
@@ -124,10 +129,10 @@ pub(crate) fn is_localhost(name: &str) -> bool {
             .is_some_and(|at| name.get(at..).is_some_and(|suffix| suffix.eq_ignore_ascii_case(".localhost")))
 }
 
-/// Origin and path; a query may hold a token.
+/// The origin; path and query may hold a token.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.url.origin().ascii_serialization(), self.url.path())
+        f.write_str(&self.url.origin().ascii_serialization())
     }
 }
 
@@ -158,8 +163,10 @@ mod tests {
         let target = Target::parse(url).unwrap();
         assert_eq!(target.authority(), authority, "{url}");
         assert_eq!(target.path(), path, "{url}");
-        assert_eq!(target.to_string(), shown, "{url}");
-        assert_eq!(format!("{target:?}"), format!("Target({shown})"));
+        assert_eq!(target.without_query(), shown, "{url}");
+        let origin = shown.strip_suffix(target.path().path()).unwrap();
+        assert_eq!(target.to_string(), origin, "{url}");
+        assert_eq!(format!("{target:?}"), format!("Target({origin})"));
     }
 
     /// field:FR-060
