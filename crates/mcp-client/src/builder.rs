@@ -138,9 +138,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls `listener` with each event, those during the handshake included, in order and on the task that noticed
-    /// it. It must not block: the connection waits for it. For anything slow take [`Client::events`]. If it panics, the
-    /// event is lost to it and the connection goes on.
+    /// Calls `listener` with each event, those during the handshake included: with one after another, in the order in which
+    /// they happened, and on a task that noticed one. It must not block: the connection waits for it, and what others notice
+    /// meanwhile waits within [`event_capacity`](Self::event_capacity) and its bytes. For anything slow take
+    /// [`Client::events`]. If it panics, the event is lost to it and the connection goes on.
     pub fn on_event(mut self, listener: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self

@@ -72,23 +72,13 @@ impl<E: Queued> EventQueue<E> {
         Arc::new(Self { state: Mutex::new(state) })
     }
 
-    /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection.
-    pub(crate) fn push(&self, event: E) {
-        let mut state = self.lock();
-        state.put(event);
-        let stirred = state.stir();
-        drop(state);
-        stirred.wake();
-    }
-
-    /// As [`push`](Self::push), and calls nobody until [`stir`](Self::stir), so that it may be done under a lock.
-    #[cfg(feature = "host")]
+    /// Puts an event in; nothing is kept where nobody listens, and nothing follows the end of the connection. Calls nobody until
+    /// [`stir`](Self::stir), so that it may be done under a lock.
     pub(crate) fn put(&self, event: E) {
         self.lock().put(event);
     }
 
     /// Wakes who waits for what was put in.
-    #[cfg(feature = "host")]
     pub(crate) fn stir(&self) {
         let stirred = self.lock().stir();
         stirred.wake();
@@ -205,6 +195,21 @@ pub(crate) struct Listener<E: Queued = ClientEvent> {
 }
 
 impl<E: Queued> Listener<E> {
+    /// Whether there is an event, or that some were missed.
+    pub(crate) fn has_next(&self) -> bool {
+        let state = self.queue.lock();
+        state.listeners.get(&self.id).is_some_and(|place| place.next < state.end())
+    }
+
+    /// The next event, if it is there.
+    pub(crate) fn try_next(&self) -> Option<E> {
+        let taken = self.queue.lock().take(self.id);
+        match taken {
+            Taken::Event(event) => Some(event),
+            Taken::Nothing | Taken::End => None,
+        }
+    }
+
     pub(crate) async fn next(&mut self) -> Option<E> {
         poll_fn(|context| {
             // Cloned before the lock is taken, and what it replaces dropped after: both are the application's.
@@ -272,6 +277,11 @@ mod tests {
         ClientEvent::ResourceUpdated { uri: format!("{number}{}", "x".repeat(bytes)) }
     }
 
+    fn push(queue: &EventQueue, event: ClientEvent) {
+        queue.put(event);
+        queue.stir();
+    }
+
     /// The numbers of the events that are there, and how many were missed before them.
     async fn drained(listener: &mut Listener) -> (u64, Vec<usize>) {
         let (mut missed, mut numbers) = (0, Vec::new());
@@ -294,7 +304,7 @@ mod tests {
         {
             let queue = EventQueue::new(max_events, max_bytes);
             let mut listener = queue.listen();
-            (0..100).for_each(|number| queue.push(updated(number, each)));
+            (0..100).for_each(|number| push(&queue, updated(number, each)));
             let expected = (100 - kept..100).collect();
             assert_eq!(
                 drained(&mut listener).await,
@@ -308,16 +318,16 @@ mod tests {
     #[tokio::test]
     async fn each_listener_sees_what_came_after_it_and_what_all_have_seen_is_dropped() {
         let queue = EventQueue::new(8, usize::MAX);
-        queue.push(updated(0, 0));
+        push(&queue, updated(0, 0));
         assert!(queue.lock().events.is_empty(), "nobody listens");
         let mut first = queue.listen();
-        queue.push(updated(1, 0));
+        push(&queue, updated(1, 0));
         let mut second = queue.listen();
-        queue.push(updated(2, 0));
+        push(&queue, updated(2, 0));
         assert_eq!(drained(&mut second).await, (0, vec![2]));
         assert_eq!(queue.lock().events.len(), 2, "kept for the first");
         assert_eq!(drained(&mut first).await, (0, vec![1, 2]));
-        queue.push(updated(3, 0));
+        push(&queue, updated(3, 0));
         assert_eq!(drained(&mut first).await, (0, vec![3]));
         assert_eq!(queue.lock().events.len(), 1, "kept for the second");
         drop(second);
@@ -328,8 +338,8 @@ mod tests {
     async fn nothing_follows_the_end() {
         let queue = EventQueue::new(8, usize::MAX);
         let mut listener = queue.listen();
-        queue.push(ClientEvent::Closed { reason: CloseReason::Application });
-        queue.push(updated(1, 0));
+        push(&queue, ClientEvent::Closed { reason: CloseReason::Application });
+        push(&queue, updated(1, 0));
         assert!(matches!(listener.next().await, Some(ClientEvent::Closed { .. })));
         assert!(listener.next().await.is_none() && listener.next().await.is_none());
         assert!(queue.listen().next().await.is_none());

@@ -2,16 +2,17 @@
 
 use std::future::IntoFuture as _;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use mcp_client::model::Root;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
+use mcp_client::{Client, ClientEvent, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, pipe_with, summary};
+use super::peer::{Peer, builder, connected, pipe, pipe_with, summary};
 use crate::http::script::{Server, within};
 
 /// What a message is, in one word.
@@ -182,4 +183,63 @@ async fn over_http_notifications_keep_their_order_and_hold_up_no_call() {
     for name in &names[1..] {
         assert_eq!(within(told.recv()).await.unwrap(), *name);
     }
+}
+
+/// What a listener was told, in a word each.
+fn told(events: &Mutex<Vec<ClientEvent>>) -> Vec<String> {
+    let word = |event: &ClientEvent| match event {
+        ClientEvent::ResourceUpdated { uri } => uri.clone(),
+        ClientEvent::Closed { .. } => "closed".to_owned(),
+        other => format!("{other:?}"),
+    };
+    events.lock().unwrap().iter().map(word).collect()
+}
+
+/// Two events come of one message (a batch). While the listener is at the first, another thread closes the connection.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_listener_is_told_one_event_after_another_and_nothing_after_the_end() {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let (is_at_it, at_it) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let (record, goes_on, inside) = (Arc::clone(&events), Mutex::new(goes_on), AtomicBool::new(false));
+    let builder = builder().on_event(move |event| {
+        assert!(!inside.swap(true, Ordering::SeqCst), "told two at once");
+        let is_first = matches!(&event, ClientEvent::ResourceUpdated { uri } if uri == "1");
+        record.lock().unwrap().push(event);
+        if is_first {
+            is_at_it.send(()).unwrap();
+            goes_on.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+        inside.store(false, Ordering::SeqCst);
+    });
+    let (connection, mut peer) = pipe(1 << 16);
+    let greeting = async {
+        let initialize = peer.expect("initialize").await;
+        let result = json!({ "protocolVersion": "2025-03-26", "capabilities": { "resources": {} },
+            "serverInfo": { "name": "s", "version": "1" } });
+        peer.answer(&initialize, result).await;
+        peer.expect("notifications/initialized").await;
+        peer
+    };
+    let (client, mut peer) = tokio::join!(builder.connect(connection), greeting);
+    let client = client.unwrap();
+    let mut heard = client.events();
+    let updated = |uri: &str| json!({ "jsonrpc": "2.0", "method": "notifications/resources/updated", "params": { "uri": uri } });
+    peer.send(json!([updated("1"), updated("2")])).await;
+    tokio::task::spawn_blocking(move || at_it.recv_timeout(Duration::from_secs(60)).unwrap()).await.unwrap();
+    within(client.close()).await;
+    go_on.send(()).unwrap();
+    let mut words = Vec::new();
+    while let Some(event) = within(heard.next()).await {
+        words.push(told(&Mutex::new(vec![event])).remove(0));
+    }
+    assert_eq!(words, ["1", "2", "closed"]);
+    drop((client, peer));
+    within(async {
+        while told(&events).len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(told(&events), ["1", "2", "closed"]);
 }

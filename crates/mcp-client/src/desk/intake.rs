@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use super::handler::AnyElicitationHandler;
 use super::lane::Lane;
-use super::outbox::Stir;
+use super::outbox::{Stir, tell};
 use super::state::{Arriving, Connected, Flow};
 use super::{Desk, ElicitationEvent};
 use crate::driver::Driver;
@@ -28,17 +28,18 @@ pub(crate) struct Seat {
 }
 
 /// A connection at a desk. Its questions go in here.
-#[derive(Debug)]
 pub(crate) struct Intake {
     desk: Desk,
     connection: ConnectionId,
     server: Arc<str>,
+    /// What its listeners are to hear.
+    lane: Arc<Lane>,
 }
 
 impl Seat {
     pub(crate) fn take(self, driver: Weak<Driver>, runtime: Handle) -> Intake {
         let Self { desk, server, handler, timeout, waits_for_listener } = self;
-        let max_waiting_events = desk.max_waiting_events();
+        let lane = Arc::new(Lane::new(desk.max_waiting_events()));
         let connection = {
             let mut state = desk.lock();
             // The core reads what comes by the negotiated revision; these rules bound nothing but sizes.
@@ -53,12 +54,12 @@ impl Seat {
                 handler,
                 timeout,
                 waits_for_listener,
-                lane: Arc::new(Lane::new(max_waiting_events)),
+                lane: Arc::clone(&lane),
             };
             state.connections.insert(connection, connected);
             connection
         };
-        Intake { desk, connection, server }
+        Intake { desk, connection, server, lane }
     }
 }
 
@@ -132,6 +133,13 @@ impl Intake {
                 let _ = state.machine.abandon_flow(now, wait);
             }
         });
+    }
+
+    /// Tells the last event of the connection, when everything that this desk had to say of it is in its lane: after
+    /// [`leave`](Self::leave).
+    pub(crate) fn tell_last(&self, driver: &Arc<Driver>, last: ClientEvent) {
+        self.lane.put(last);
+        tell(driver, &self.lane);
     }
 
     /// The connection is gone, and everything of it ends. Later words of it are ignored.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::event::ClientEvent;
+use crate::event_queue::Queued as _;
 
 pub(super) struct Lane {
     state: Mutex<Waiting>,
@@ -28,10 +29,10 @@ impl Lane {
         Self { state: Mutex::default(), max_waiting: max_waiting.max(1) }
     }
 
-    /// Puts an event at the end. Calls nobody, so that it may be done under the desk's lock.
+    /// Puts an event at the end; what nothing follows, whatever waits. Calls nobody, so that it may be done under the desk's lock.
     pub(super) fn put(&self, event: ClientEvent) {
         let mut waiting = self.lock();
-        if waiting.events.len() < self.max_waiting {
+        if waiting.events.len() < self.max_waiting || event.is_last() {
             waiting.events.push_back(event);
         } else {
             waiting.missed += 1;
@@ -68,7 +69,8 @@ impl Lane {
 
 impl Waiting {
     fn next(&mut self) -> Option<ClientEvent> {
-        if let Some(event) = self.events.pop_front() {
+        let is_missed_before = self.missed > 0 && self.events.front().is_some_and(ClientEvent::is_last);
+        if !is_missed_before && let Some(event) = self.events.pop_front() {
             return Some(event);
         }
         let events = std::mem::take(&mut self.missed);
@@ -90,6 +92,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
+    use crate::close_reason::CloseReason;
 
     const MAX_WAITING: usize = 1024;
 
@@ -101,6 +104,7 @@ mod tests {
         told.lock().unwrap().push(match event {
             ClientEvent::ResourceUpdated { uri } => uri,
             ClientEvent::Missed { events } => format!("missed {events}"),
+            ClientEvent::Closed { .. } => "closed".to_owned(),
             other => panic!("{other:?}"),
         });
     }
@@ -158,6 +162,13 @@ mod tests {
             assert_eq!(told[max_waiting], "missed 5");
         }
         assert_eq!(told_of(0, 1), ["0"], "one at least");
+
+        // The end is told all the same, and last.
+        let (lane, told) = (Lane::new(1), Mutex::default());
+        (0..3).for_each(|number| lane.put(numbered(number)));
+        lane.put(ClientEvent::Closed { reason: CloseReason::Application });
+        lane.flow(|event| note(&told, event));
+        assert_eq!(told.into_inner().unwrap(), ["0", "missed 2", "closed"]);
     }
 
     #[test]

@@ -90,11 +90,7 @@ impl Desk {
         for (driver, lane) in outbox.telling {
             // Of one that is gone nobody hears any more.
             if let Some(driver) = driver.upgrade() {
-                lane.flow(|event| match event {
-                    // Counted with the others of its kind: a handler that answers by itself lets a peer make a flood of them.
-                    ClientEvent::Diagnostic(diagnostic) => driver.with(|core, _| core.report(diagnostic)),
-                    event => driver.emit(event),
-                });
+                tell(&driver, &lane);
             }
         }
         for question in outbox.asked {
@@ -103,6 +99,15 @@ impl Desk {
         self.wind_clock();
         self.wake_inbox();
     }
+}
+
+/// Tells a connection what is in its lane.
+pub(super) fn tell(driver: &Arc<Driver>, lane: &Lane) {
+    lane.flow(|event| match event {
+        // Counted with the others of its kind: a handler that answers by itself lets a peer make a flood of them.
+        ClientEvent::Diagnostic(diagnostic) => driver.with(|core, _| core.report(diagnostic)),
+        event => driver.emit(event),
+    });
 }
 
 impl Outgoing {

@@ -34,6 +34,7 @@ mod state;
 mod subscribing;
 mod taking;
 mod tasking;
+mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU16;
@@ -68,6 +69,7 @@ use line::LineUse;
 use open_call::OpenCall;
 use slot::Slot;
 use state::{ForDesk, Outbox, State, Writes};
+use telling::Telling;
 
 /// Called with each progress of a call, on the task of the call.
 pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;
@@ -110,6 +112,7 @@ pub(crate) struct Listeners {
     sampling: Option<Arc<dyn ErasedSampling>>,
     on_event: Option<EventFn>,
     events: Arc<EventQueue>,
+    telling: Telling,
 }
 
 impl Listeners {
@@ -118,7 +121,8 @@ impl Listeners {
         on_event: Option<EventFn>,
         events: Arc<EventQueue>,
     ) -> Self {
-        Self { sampling, on_event, events }
+        let telling = Telling::new(events.listen());
+        Self { sampling, on_event, events, telling }
     }
 }
 
@@ -167,7 +171,19 @@ impl Driver {
         self.listeners.events.listen()
     }
 
+    /// Tells what happened elsewhere than in the core.
     pub(crate) fn emit(&self, event: ClientEvent) {
+        self.listeners.events.put(event);
+        self.tell();
+    }
+
+    /// Tells everything that is in the queue of events.
+    fn tell(&self) {
+        self.listeners.events.stir();
+        self.listeners.telling.flow(|event| self.tell_listener(event));
+    }
+
+    fn tell_listener(&self, event: ClientEvent) {
         if matches!(event, ClientEvent::Closed { .. }) {
             spans::closed(self);
         }
@@ -175,11 +191,9 @@ impl Driver {
             tracing::debug!(kind = diagnostic.kind.as_str(), count = diagnostic.count, "diagnostic");
         }
         if let Some(listener) = &self.listeners.on_event {
-            let event = event.clone();
             // One that panics must not end the task that reads the connection. The panic hook has reported it.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(event)));
         }
-        self.listeners.events.push(event);
     }
 
     /// A copy of what the server said about itself.
@@ -238,6 +252,11 @@ impl Driver {
         state.drain(&mut outbox, &mut line);
         // What is set free with the line is the application's own: after the lock.
         outbox.line = line.finish();
+        // Under the lock, so that they are told in the order in which they happened, whoever tells them.
+        outbox.has_happened = !outbox.events.is_empty();
+        for event in std::mem::take(&mut outbox.events) {
+            self.listeners.events.put(event);
+        }
         drop(state);
         self.dispatch(outbox, writes);
     }
@@ -279,8 +298,12 @@ impl Driver {
         for word in outbox.desk {
             self.tell_desk(word);
         }
-        for event in outbox.events {
-            self.emit(event);
+        if let Some(last) = outbox.last {
+            // After what its end meant for its questions.
+            self.intake.tell_last(self, last);
+        }
+        if outbox.has_happened {
+            self.tell();
         }
         if outbox.renewed {
             self.renewals.notify_one();

@@ -60,6 +60,10 @@ pub(super) struct Outbox<'a> {
     pub(super) background: Vec<Transmit>,
     pub(super) questions: Vec<mcp_proto::ServerRequest>,
     pub(super) events: Vec<ClientEvent>,
+    /// There were some, and they are in the queue.
+    pub(super) has_happened: bool,
+    /// What nothing follows.
+    pub(super) last: Option<ClientEvent>,
     pub(super) stirs: Few<Stir>,
     /// Why messages were not sent, for the log.
     pub(super) unsent: Vec<&'static str>,
@@ -156,9 +160,7 @@ impl State {
                 None => CloseReason::SessionLost,
             };
             self.close_reason = Some(reason.clone());
-            if self.was_ready {
-                outbox.events.push(ClientEvent::Closed { reason });
-            }
+            outbox.last = self.was_ready.then_some(ClientEvent::Closed { reason });
         }
     }
 
