@@ -4,13 +4,19 @@
 //! side, double the work with each level of the value. So each pair of a subschema and a part of the value is visited once, and
 //! remembers how often a checker that remembers nothing would do something below it. The count takes every branch, and so is
 //! rather too high than too low.
+//!
+//! Counting must not be work without bound either. What a subschema applies is found out once, where it is met first, and not
+//! with each part of the value that it meets: members that apply nothing are as many as fit into a schema, and to find what a
+//! reference means can take a walk through all of it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
 use super::SchemaLimits;
 use super::error::SchemaError;
+use super::targets::Targets;
 use crate::error::as_u64;
 
 /// What a check comes to.
@@ -18,25 +24,53 @@ use crate::error::as_u64;
 pub(super) struct Cost {
     pub(super) evaluations: u64,
     pub(super) depth: usize,
+    /// What counting took: visits, and members of the schema and of the value that were looked at for them.
+    pub(super) steps: u64,
 }
 
 /// Counts the work.
 pub(super) fn of(schema: &Value, value: &Value, limits: &SchemaLimits) -> Result<Cost, SchemaError> {
-    let mut count = Count { root: schema, limits, known: HashMap::new(), visits: 0, deepest: 0 };
+    let mut count = Count {
+        targets: Targets::new(schema),
+        limits,
+        applied: HashMap::new(),
+        known: HashMap::new(),
+        visits: 0,
+        looked_at: 0,
+        deepest: 0,
+    };
     let evaluations = count.pair(schema, value, 1)?;
-    Ok(Cost { evaluations, depth: count.deepest })
+    let steps = count.visits.saturating_add(count.looked_at).saturating_add(count.targets.steps());
+    Ok(Cost { evaluations, depth: count.deepest, steps })
 }
 
 struct Count<'a> {
-    root: &'a Value,
+    targets: Targets<'a>,
     limits: &'a SchemaLimits,
+    /// What a subschema applies, by its address.
+    applied: HashMap<usize, Rc<[Applied<'a>]>>,
     /// By the addresses of a subschema and a part of the value; `None` while it is being counted.
     known: HashMap<(usize, usize), Option<u64>>,
     visits: u64,
+    /// Members that were looked at beside the visits.
+    looked_at: u64,
     deepest: usize,
 }
 
-fn address(value: &Value) -> usize {
+/// A member of a schema that applies schemas.
+enum Applied<'a> {
+    /// To the same part of the value.
+    InPlace(Vec<&'a Value>),
+    /// What a reference means.
+    Referred(Rc<[&'a Value]>),
+    /// To what is below it, as the keyword says.
+    Below(&'a str, &'a Value),
+}
+
+/// So many members that are looked at count as a visit.
+const LOOKS_PER_VISIT: u64 = 16;
+
+pub(super) fn address(value: &Value) -> usize {
     std::ptr::from_ref(value).addr()
 }
 
@@ -44,9 +78,7 @@ impl<'a> Count<'a> {
     fn pair(&mut self, schema: &'a Value, value: &'a Value, depth: usize) -> Result<u64, SchemaError> {
         let limits = self.limits;
         self.visits += 1;
-        if self.visits > limits.max_evaluations {
-            return Err(SchemaError::limit("max_evaluations", limits.max_evaluations));
-        }
+        self.check_work()?;
         let Value::Object(members) = schema else { return Ok(1) };
         if depth > limits.max_evaluation_depth {
             return Err(SchemaError::limit("max_evaluation_depth", as_u64(limits.max_evaluation_depth)));
@@ -63,9 +95,10 @@ impl<'a> Count<'a> {
             }
             None => {}
         }
+        let applied = self.applied(schema, members);
         let count = own_cost(members, value)
-            .saturating_add(self.in_place(members, value, depth)?)
-            .saturating_add(self.below(members, value, depth)?);
+            .saturating_add(self.in_place(members, &applied, value, depth)?)
+            .saturating_add(self.below(&applied, value, depth)?);
         if count > limits.max_evaluations {
             return Err(SchemaError::limit("max_evaluations", limits.max_evaluations));
         }
@@ -73,22 +106,72 @@ impl<'a> Count<'a> {
         Ok(count)
     }
 
+    /// Visits, and what else was looked at, are bounded together.
+    fn check_work(&self) -> Result<(), SchemaError> {
+        let limit = self.limits.max_evaluations;
+        if self.visits.saturating_add(self.looked_at / LOOKS_PER_VISIT) > limit {
+            return Err(SchemaError::limit("max_evaluations", limit));
+        }
+        Ok(())
+    }
+
+    /// What a subschema applies, found out once.
+    fn applied(&mut self, schema: &'a Value, members: &'a Map<String, Value>) -> Rc<[Applied<'a>]> {
+        if let Some(applied) = self.applied.get(&address(schema)) {
+            return Rc::clone(applied);
+        }
+        // No more in all than the schema has members.
+        self.looked_at = self.looked_at.saturating_add(as_u64(members.len()));
+        let applied: Rc<[Applied<'a>]> = members
+            .iter()
+            .filter_map(|(key, member)| match (key.as_str(), member) {
+                ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                    Some(Applied::InPlace(schemas.iter().collect()))
+                }
+                ("not" | "if" | "then" | "else" | "contentSchema", schema) => {
+                    Some(Applied::InPlace(vec![schema]))
+                }
+                ("dependentSchemas" | "dependencies", Value::Object(schemas)) => {
+                    Some(Applied::InPlace(schemas.values().collect()))
+                }
+                ("$ref", Value::String(target)) => Some(Applied::Referred(self.targets.of(target))),
+                ("$dynamicRef" | "$recursiveRef", Value::String(target)) => {
+                    Some(Applied::Referred(self.targets.dynamic(target)))
+                }
+                (
+                    key @ ("properties"
+                    | "patternProperties"
+                    | "additionalProperties"
+                    | "unevaluatedProperties"
+                    | "propertyNames"
+                    | "items"
+                    | "prefixItems"
+                    | "additionalItems"
+                    | "unevaluatedItems"
+                    | "contains"),
+                    member,
+                ) => Some(Applied::Below(key, member)),
+                _ => None,
+            })
+            .collect();
+        self.applied.insert(address(schema), Rc::clone(&applied));
+        applied
+    }
+
     /// The subschemas that meet the same part of the value.
     fn in_place(
         &mut self,
         members: &'a Map<String, Value>,
+        applied: &[Applied<'a>],
         value: &'a Value,
         depth: usize,
     ) -> Result<u64, SchemaError> {
         let mut count: u64 = 0;
-        for (key, member) in members {
-            let met: Vec<&'a Value> = match (key.as_str(), member) {
-                ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => schemas.iter().collect(),
-                ("not" | "if" | "then" | "else" | "contentSchema", schema) => vec![schema],
-                ("dependentSchemas" | "dependencies", Value::Object(schemas)) => schemas.values().collect(),
-                ("$ref", Value::String(target)) => self.target(target).into_iter().collect(),
-                ("$dynamicRef" | "$recursiveRef", Value::String(target)) => self.dynamic_targets(target),
-                _ => continue,
+        for applied in applied {
+            let met: &[&'a Value] = match applied {
+                Applied::InPlace(schemas) => schemas,
+                Applied::Referred(schemas) => schemas,
+                Applied::Below(..) => continue,
             };
             for schema in met {
                 count = count.saturating_add(self.pair(schema, value, depth + 1)?);
@@ -100,25 +183,30 @@ impl<'a> Count<'a> {
     }
 
     /// The subschemas that meet the parts of the value.
-    fn below(
-        &mut self,
-        members: &'a Map<String, Value>,
-        value: &'a Value,
-        depth: usize,
-    ) -> Result<u64, SchemaError> {
+    fn below(&mut self, applied: &[Applied<'a>], value: &'a Value, depth: usize) -> Result<u64, SchemaError> {
         let mut count: u64 = 0;
-        for (key, member) in members {
+        for applied in applied {
+            let Applied::Below(key, member) = *applied else { continue };
+            if let ("properties", Value::Object(schemas), Value::Object(parts)) = (key, member, value) {
+                self.looked_at = self.looked_at.saturating_add(as_u64(schemas.len().min(parts.len())));
+                self.check_work()?;
+            }
             let mut meet = |schema: &'a Value, part: &'a Value, times: usize| {
                 let once = self.pair(schema, part, depth + 1)?;
                 count = count.saturating_add(once.saturating_mul(as_u64(times)));
                 Ok::<(), SchemaError>(())
             };
-            match (key.as_str(), member, value) {
+            match (key, member, value) {
                 ("properties", Value::Object(schemas), Value::Object(parts)) => {
-                    for (name, part) in parts {
-                        if let Some(schema) = schemas.get(name) {
-                            meet(schema, part, 1)?;
-                        }
+                    // The fewer are gone through, the others looked up.
+                    if parts.len() <= schemas.len() {
+                        let mut both =
+                            parts.iter().filter_map(|(name, part)| Some((schemas.get(name)?, part)));
+                        both.try_for_each(|(schema, part)| meet(schema, part, 1))?;
+                    } else {
+                        let mut both =
+                            schemas.iter().filter_map(|(name, schema)| Some((schema, parts.get(name)?)));
+                        both.try_for_each(|(schema, part)| meet(schema, part, 1))?;
                     }
                 }
                 ("patternProperties", Value::Object(schemas), Value::Object(parts)) => {
@@ -145,51 +233,6 @@ impl<'a> Count<'a> {
         }
         Ok(count)
     }
-
-    /// What a reference within the schema means; `None` where that is nothing, which compiling finds out.
-    fn target(&self, reference: &str) -> Option<&'a Value> {
-        let fragment = reference.strip_prefix('#')?;
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return self.root.pointer(&decode(fragment));
-        }
-        let mut found = Vec::new();
-        anchors(self.root, fragment, &mut found);
-        found.first().copied()
-    }
-
-    /// Every schema that a dynamic reference could mean: which one depends on the way to it.
-    fn dynamic_targets(&self, reference: &str) -> Vec<&'a Value> {
-        let mut found: Vec<&'a Value> = self.target(reference).into_iter().collect();
-        if let Some(name) =
-            reference.strip_prefix('#').filter(|name| !name.is_empty() && !name.starts_with('/'))
-        {
-            anchors(self.root, name, &mut found);
-            found.sort_by_key(|schema| address(schema));
-            found.dedup_by_key(|schema| address(schema));
-        }
-        found
-    }
-}
-
-/// The schemas that have this name.
-fn anchors<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a Value>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| anchors(item, name, found)),
-        Value::Object(members) => {
-            // The last two are how older dialects write it.
-            let is_named = |key: &str, name: &str| members.get(key).and_then(Value::as_str) == Some(name);
-            let old = format!("#{name}");
-            if is_named("$anchor", name)
-                || is_named("$dynamicAnchor", name)
-                || is_named("$id", &old)
-                || is_named("id", &old)
-            {
-                found.push(value);
-            }
-            members.values().for_each(|member| anchors(member, name, found));
-        }
-        _ => {}
-    }
 }
 
 /// What a subschema does by itself.
@@ -210,33 +253,4 @@ fn own_cost(members: &Map<String, Value>, value: &Value) -> u64 {
         _ => {}
     }
     as_u64(cost)
-}
-
-/// The percent encoding of a fragment, taken away. What is no encoding stays, and then means nothing.
-fn decode(fragment: &str) -> String {
-    if !fragment.contains('%') {
-        return fragment.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let encoded = match behind {
-            [high, low, ..] if byte == b'%' => {
-                let digit = |byte: u8| char::from(byte).to_digit(16);
-                digit(*high).zip(digit(*low)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
-            }
-            _ => None,
-        };
-        match encoded {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -18,8 +18,8 @@ pub struct SchemaLimits {
     /// Bytes of the value that is checked, as JSON. Default 4 MiB. A larger one is not checked, and the call fails.
     pub max_value_bytes: usize,
     /// How often a subschema meets a part of the value, counted before anything is checked, since references can multiply that
-    /// without bound. Default 500,000: a list of 10,000 objects with ten members each, and well below a second. Beyond it the
-    /// value is not checked, and the call fails.
+    /// without bound. Default 500,000: a list of 10,000 objects with ten members each, and well below a second. Sixteen
+    /// members that are looked up in a value count as one more. Beyond it the value is not checked, and the call fails.
     pub max_evaluations: u64,
     /// Subschemas within each other, through references and parts of the value, in the middle of a check. Default 512. Beyond
     /// it as above.

@@ -46,6 +46,7 @@ mod error;
 mod guard;
 mod limits;
 mod output_schema;
+mod targets;
 #[cfg(test)]
 mod tests;
 

@@ -232,3 +232,54 @@ fn formats_are_notes_and_boolean_schemas_work() {
     assert!(OutputSchema::new("false", &SchemaLimits::default()).unwrap().check(&json!(1)).is_err());
     assert!(check(&json!({ "type": "null" }), &json!(null)).is_ok());
 }
+
+/// An object with so many members that mean nothing.
+fn padding(members: usize) -> Value {
+    Value::Object((0..members).map(|at| (format!("x{at}"), json!({}))).collect())
+}
+
+fn steps(schema: &Value, value: &Value) -> u64 {
+    super::cost::of(schema, value, &SchemaLimits::default()).unwrap().steps
+}
+
+/// Counting is work too: what a schema refers to is found once, and not with each part of the value.
+#[test]
+fn what_a_schema_applies_is_found_out_once_however_long_the_value_is() {
+    let named = |reference: &str, name: &str| {
+        let mut defs = padding(4000);
+        defs["z"] = json!({ name: "x", "type": "integer" });
+        json!({ "items": { reference: "#x" }, "$defs": defs })
+    };
+    let mut wide = padding(4000);
+    wide["type"] = json!("integer");
+    let schemas = [
+        named("$ref", "$anchor"),
+        named("$dynamicRef", "$dynamicAnchor"),
+        json!({ "items": { "$ref": format!("#/$defs/{}", "x".repeat(4000)) }, "$defs": { "x".repeat(4000): true } }),
+        json!({ "items": wide }),
+    ];
+    for schema in &schemas {
+        let [few, many] = [100, 20_000].map(|items| steps(schema, &Value::Array(vec![json!(0); items])));
+        assert!(many - few <= 2 * 19_900, "{few} {many}");
+        assert!(check(schema, &json!([1, 2])).is_ok());
+    }
+    for reference in ["$ref", "$dynamicRef"] {
+        let name = if reference == "$ref" { "$anchor" } else { "$dynamicAnchor" };
+        assert_eq!(violations(&named(reference, name), &json!([1, "x"])).len(), 1);
+    }
+    // As many references as there may be, to one name.
+    let schema = Value::Array((0..4000).map(|_| json!({ "$ref": "#x" })).collect());
+    let schema = json!({ "allOf": schema, "$defs": { "z": { "$anchor": "x" } } });
+    assert!(steps(&schema, &json!(0)) < 30_000, "{}", steps(&schema, &json!(0)));
+}
+
+/// Names that are looked up are no visits, but not free either.
+#[test]
+fn looking_for_members_is_bounded() {
+    let names = |count: usize| Value::Object((0..count).map(|at| (format!("y{at}"), json!(0))).collect());
+    let schema = json!({ "items": { "allOf": vec![json!({ "properties": padding(100) }); 40] } });
+    let value = |items: usize| Value::Array(vec![names(100); items]);
+    let outcome = |items| super::cost::of(&schema, &value(items), &SchemaLimits::default());
+    assert!(outcome(1000).is_ok());
+    assert_eq!(limit(outcome(3000)), "max_evaluations");
+}
