@@ -1,5 +1,7 @@
 //! What a connection tells whoever listens, beside the answers of calls.
 
+use std::task::{Context, Poll};
+
 use mcp_model::LoggingMessageNotificationParams;
 use mcp_proto::{Diagnostic, ListKind};
 
@@ -105,5 +107,10 @@ impl Events {
     /// The next event; `None` once the connection is gone, after [`ClientEvent::Closed`]. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientEvent> {
         self.listener.next().await
+    }
+
+    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
+        self.listener.poll_next(context)
     }
 }

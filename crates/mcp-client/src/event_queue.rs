@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use crate::event::ClientEvent;
 
@@ -211,27 +211,28 @@ impl<E: Queued> Listener<E> {
     }
 
     pub(crate) async fn next(&mut self) -> Option<E> {
-        poll_fn(|context| {
-            // Cloned before the lock is taken, and what it replaces dropped after: both are the application's.
-            let waker = context.waker().clone();
-            let (taken, replaced) = {
-                let mut state = self.queue.lock();
-                match state.take(self.id) {
-                    Taken::Nothing => {
-                        let place = state.listeners.get_mut(&self.id);
-                        (Taken::Nothing, place.and_then(|place| place.waker.replace(waker)))
-                    }
-                    taken => (taken, Some(waker)),
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<E>> {
+        // Cloned before the lock is taken, and what it replaces dropped after: both are the application's.
+        let waker = context.waker().clone();
+        let (taken, replaced) = {
+            let mut state = self.queue.lock();
+            match state.take(self.id) {
+                Taken::Nothing => {
+                    let place = state.listeners.get_mut(&self.id);
+                    (Taken::Nothing, place.and_then(|place| place.waker.replace(waker)))
                 }
-            };
-            drop(replaced);
-            match taken {
-                Taken::Event(event) => Poll::Ready(Some(event)),
-                Taken::End => Poll::Ready(None),
-                Taken::Nothing => Poll::Pending,
+                taken => (taken, Some(waker)),
             }
-        })
-        .await
+        };
+        drop(replaced);
+        match taken {
+            Taken::Event(event) => Poll::Ready(Some(event)),
+            Taken::End => Poll::Ready(None),
+            Taken::Nothing => Poll::Pending,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use crate::error::Error;
@@ -171,5 +172,10 @@ impl HostEvents {
     /// The next event; `None` once the host is closed or gone. Cancel safe.
     pub async fn next(&mut self) -> Option<HostEvent> {
         self.listener.next().await
+    }
+
+    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<HostEvent>> {
+        self.listener.poll_next(context)
     }
 }
