@@ -69,7 +69,7 @@ async fn a_document_is_fetched_without_anything_of_the_mcp_server() {
     let server = Server::start().await;
     let mcp = HttpServer::new("http://localhost:1/mcp").unwrap();
     let mcp = mcp.header("Authorization", "Bearer canary").unwrap().header("X-Key", "canary").unwrap();
-    let (fetcher, url) = (mcp.fetcher(LOOPBACK).unwrap(), server.url());
+    let (fetcher, url) = (mcp.fetcher(LOOPBACK).unwrap(), server.url().replace("/doc", "/canary"));
     let (document, request) =
         tokio::join!(within(fetcher.get(&url)), server.respond("200 OK", JSON, r#" {"issuer":"x"} "#));
     let document = document.unwrap();
@@ -80,7 +80,7 @@ async fn a_document_is_fetched_without_anything_of_the_mcp_server() {
         request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
     names.sort_unstable();
     assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent"]);
-    assert!(request.starts_with("GET /doc?q=canary HTTP/1.1\r\n"));
+    assert!(request.starts_with("GET /canary?q=canary HTTP/1.1\r\n"));
 }
 
 /// auth:LIM-01, auth:SEC-14

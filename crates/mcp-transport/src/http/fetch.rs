@@ -239,10 +239,10 @@ impl fmt::Debug for Fetcher {
     }
 }
 
-/// Shows no text of the document and no query.
+/// Shows no text of the document, and of its URL the origin.
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.url.split(['?', '#']).next().unwrap_or_default();
-        f.debug_struct("Document").field("url", &place).field("bytes", &self.body.len()).finish()
+        let origin = Target::parse(&self.url).map(|target| target.to_string()).unwrap_or_default();
+        f.debug_struct("Document").field("origin", &origin).field("bytes", &self.body.len()).finish()
     }
 }
