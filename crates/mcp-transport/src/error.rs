@@ -142,9 +142,12 @@ impl Error {
         self.inner.kind
     }
 
-    /// Whether bytes of the request may have reached the peer, so that nobody knows whether it was carried out.
+    /// Whether nobody knows whether the request was carried out: bytes of it may have reached the peer, and no answer says that it was
+    /// refused.
     ///
-    /// `false` says that no byte of it was handed to the operating system: sending it again is safe.
+    /// `false` says that it was not carried out: no byte of it was handed to the operating system, or the peer refused it by an answer
+    /// (a 4xx, a redirect, HTTP/2's word that it was not processed). Nothing happens twice when it is sent again, but what was refused
+    /// may be refused again.
     pub fn outcome_unknown(&self) -> bool {
         self.inner.outcome_unknown
     }

@@ -177,7 +177,8 @@ pub(crate) fn bad_header(bad: &BadHeader) -> Error {
 }
 
 pub(crate) fn bad_session(bad: BadSessionId) -> Error {
-    Error::new(ErrorKind::PeerMisbehaved, bad.to_string())
+    // It comes with the answer: the request was carried out.
+    Error::new(ErrorKind::PeerMisbehaved, bad.to_string()).with_outcome_unknown(true)
 }
 
 #[cfg(not(feature = "tls"))]
@@ -336,6 +337,7 @@ mod tests {
             let refusal = Refusal { status: StatusCode::from_u16(status).unwrap(), retry_after: None };
             assert_eq!(refusal.error(None).outcome_unknown(), unknown, "{status}");
         }
+        assert!(bad_session(BadSessionId::Empty).outcome_unknown(), "it came with the answer");
     }
 
     #[test]
