@@ -12,3 +12,5 @@ mod host;
 pub(crate) mod http;
 #[cfg(test)]
 mod stdio;
+#[cfg(test)]
+mod wakers;

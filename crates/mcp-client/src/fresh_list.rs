@@ -17,7 +17,7 @@ use std::time::Duration;
 use mcp_model::{Paginated, ServerFeature, SubscriptionFilter, WithMeta};
 use mcp_proto::ListKind;
 use serde::Serialize;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -26,6 +26,7 @@ use crate::event::{ClientEvent, Events};
 use crate::requests::{List, ListedItem};
 use crate::spawning::spawn;
 use crate::subscription::{Change, Subscription};
+use crate::watched::{Watched, Watcher};
 
 /// The least time between the end of one reading and the beginning of the next. A server that tells of changes without
 /// end has its list read four times a second, and not as fast as it can.
@@ -36,7 +37,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(250);
 /// Cheap to clone; clones show the same list. It keeps the connection alive. When the last clone is dropped, the
 /// subscription behind it ends, and nothing is read any more.
 pub struct FreshList<T> {
-    states: watch::Receiver<Arc<ListState<T>>>,
+    states: Watcher<Arc<ListState<T>>>,
     shared: Arc<Shared>,
 }
 
@@ -160,16 +161,11 @@ where
             followed: subscription.is_some(),
         };
         let source = subscription.map_or_else(|| Source::Connection(client.events()), Source::Subscription);
-        let (sender, states) = watch::channel(Arc::new(state));
+        let state = Watched::new(Arc::new(state));
+        let states = state.watcher();
         let wanted = Arc::new(Notify::new());
-        let keeper = Keeper {
-            list: self,
-            limit,
-            source,
-            states: sender,
-            wanted: Arc::clone(&wanted),
-            read: Instant::now(),
-        };
+        let keeper =
+            Keeper { list: self, limit, source, state, wanted: Arc::clone(&wanted), read: Instant::now() };
         let task = spawn(client.driver().runtime(), keeper.keep());
         FreshList { states, shared: Arc::new(Shared { wanted, task }) }
     }
@@ -178,15 +174,14 @@ where
 impl<T> FreshList<T> {
     /// The list as it is known now.
     pub fn current(&self) -> Arc<ListState<T>> {
-        Arc::clone(&self.states.borrow())
+        self.states.current()
     }
 
     /// Waits for a state that this clone has not seen: after another reading, after one that failed, or when the changes
     /// are followed no longer. The first call returns when something happens after [`List::watch`]. Several in a row may
     /// be seen as the newest of them. `None` once the connection has ended. Cancel safe.
     pub async fn changed(&mut self) -> Option<Arc<ListState<T>>> {
-        self.states.changed().await.ok()?;
-        Some(Arc::clone(&self.states.borrow_and_update()))
+        self.states.changed().await
     }
 
     /// Reads the list again soon, as if the server had told of a change. Returns at once.
@@ -204,7 +199,7 @@ where
     /// How long a reading may take with all its pages.
     limit: Option<Duration>,
     source: Source,
-    states: watch::Sender<Arc<ListState<<R::Result as ListedItem>::Item>>>,
+    state: Watched<Arc<ListState<<R::Result as ListedItem>::Item>>>,
     wanted: Arc<Notify>,
     /// When the newest reading ended.
     read: Instant,
@@ -336,17 +331,16 @@ where
     }
 
     fn publish(&self, change: impl FnOnce(&mut ListState<<R::Result as ListedItem>::Item>)) {
-        self.states.send_modify(|state| {
-            let ListState { items, reads, failure, followed } = &**state;
-            let mut next = ListState {
-                items: Arc::clone(items),
-                reads: *reads,
-                failure: failure.clone(),
-                followed: *followed,
-            };
-            change(&mut next);
-            *state = Arc::new(next);
-        });
+        // Nobody else changes it.
+        let ListState { items, reads, failure, followed } = &*self.state.current();
+        let mut next = ListState {
+            items: Arc::clone(items),
+            reads: *reads,
+            failure: failure.clone(),
+            followed: *followed,
+        };
+        change(&mut next);
+        self.state.set(Arc::new(next));
     }
 }
 

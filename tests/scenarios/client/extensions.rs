@@ -17,13 +17,8 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 async fn modern(builder: ClientBuilder) -> (Client, Peer) {
     let (connection, mut peer) = pipe(1 << 20);
     let (client, ()) = tokio::join!(builder.mode(Mode::Auto).connect(connection), async {
-        let discover = peer.expect("server/discover").await;
         let extensions = json!({ "com.example/charts": { "max": 3 }, "com.example/plain": {} });
-        let capabilities = json!({ "tools": {}, "extensions": extensions });
-        let versions = json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-        });
-        peer.answer(&discover, versions).await;
+        peer.discovered(json!({ "tools": {}, "extensions": extensions })).await;
     });
     (client.unwrap(), peer)
 }

@@ -94,6 +94,16 @@ impl Peer {
         self.expect("notifications/initialized").await;
         initialize
     }
+
+    /// Says what it is as a server of the modern era with these capabilities.
+    pub(crate) async fn discovered(&mut self, capabilities: Value) {
+        let discover = self.expect("server/discover").await;
+        let result = json!({
+            "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        });
+        self.answer(&discover, result).await;
+    }
 }
 
 /// A client connected to a peer with tools.

@@ -97,11 +97,7 @@ async fn a_modern_server_is_told_with_each_request() {
     let (connection, mut peer) = pipe(1 << 20);
     let connecting = builder().skills().mode(Mode::Auto).connect(connection);
     let (client, ()) = tokio::join!(connecting, async {
-        let discover = peer.expect("server/discover").await;
-        let result = json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": declared(&json!({})),
-        });
-        peer.answer(&discover, result).await;
+        peer.discovered(declared(&json!({}))).await;
     });
     let skills = client.unwrap().skills().unwrap();
     let (listed, ()) = tokio::join!(skills.list(), async {

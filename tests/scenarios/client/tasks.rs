@@ -21,10 +21,8 @@ fn modern_tasks() -> ClientBuilder {
 async fn connected(builder: ClientBuilder) -> (Client, Peer) {
     let (connection, mut peer) = pipe(1 << 20);
     let (client, ()) = tokio::join!(builder.connect(connection), async {
-        let probe = peer.expect("server/discover").await;
-        let capabilities = json!({ "tools": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
-        let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities });
-        peer.answer(&probe, discovered).await;
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        peer.discovered(json!({ "tools": {}, "extensions": extensions })).await;
     });
     (client.unwrap(), peer)
 }

@@ -2,8 +2,8 @@
 
 use std::future::{Future, IntoFuture as _};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use mcp_client::{Client, ClientBuilder, Mode, TaskConfig};
 use serde_json::{Value, json};
 
 use super::peer::{Peer, builder, connected, pipe};
+use crate::wakers::{LogListener, in_time};
 
 /// Uses the client when it is woken and when it is dropped.
 struct Meddles {
@@ -51,18 +52,6 @@ fn wait<F: Future + ?Sized>(client: &Client, panics: bool, mut future: Pin<&mut 
     meddles
 }
 
-/// Runs it in a runtime on a thread of its own: one that waits for a lock for ever fails the test in place of stopping it.
-fn in_time(scenario: impl Future<Output = ()> + Send + 'static) {
-    let (done, is_done) = mpsc::channel();
-    std::thread::spawn(move || {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(scenario);
-        done.send(()).unwrap();
-    });
-    is_done.recv_timeout(Duration::from_secs(20)).expect("it waits for ever, or has failed");
-}
-
 fn modern() -> ClientBuilder {
     builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
 }
@@ -70,12 +59,8 @@ fn modern() -> ClientBuilder {
 async fn connected_modern() -> (Client, Peer) {
     let (connection, mut peer) = pipe(1 << 16);
     let (client, ()) = tokio::join!(modern().connect(connection), async {
-        let probe = peer.receive().await;
-        let capabilities = json!({
-            "tools": { "listChanged": true }, "extensions": { "io.modelcontextprotocol/tasks": {} }
-        });
-        peer.answer(&probe, json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities }))
-            .await;
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        peer.discovered(json!({ "tools": { "listChanged": true }, "extensions": extensions })).await;
     });
     (client.unwrap(), peer)
 }
@@ -175,46 +160,65 @@ fn who_waits_for_a_subscription_may_use_the_client_when_it_is_told() {
     });
 }
 
+/// Also several who wait for the same, of whom some panic: a list, and the end of a question.
+#[test]
+fn who_waits_with_others_is_told_whoever_panics() {
+    in_time(async move {
+        let (connection, mut peer) = pipe(1 << 16);
+        let connecting = builder().elicitation_stream().connect(connection);
+        let (client, _) =
+            tokio::join!(connecting, peer.handshake(json!({ "tools": { "listChanged": true } })));
+        let client = client.unwrap();
+        let (list, ()) = tokio::join!(client.list_tools().watch(), async {
+            let request = peer.expect("tools/list").await;
+            peer.answer(&request, json!({ "tools": [] })).await;
+        });
+        let list = list.unwrap();
+        let mut questions = client.elicitations();
+        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+        peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params }))
+            .await;
+        let question = questions.next().await.unwrap();
+
+        let mut lists: Vec<_> = (0..64).map(|_| list.clone()).collect();
+        let mut changes: Vec<_> = lists.iter_mut().map(|list| Box::pin(list.changed())).collect();
+        let mut ends: Vec<_> = (0..64).map(|_| Box::pin(question.ended())).collect();
+        let mut woken = Vec::new();
+        for (at, (change, end)) in changes.iter_mut().zip(&mut ends).enumerate() {
+            woken.push(wait(&client, at % 2 == 0, change.as_mut()));
+            woken.push(wait(&client, at % 2 == 0, end.as_mut()));
+        }
+        peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" })).await;
+        let request = peer.expect("tools/list").await;
+        peer.answer(&request, json!({ "tools": [] })).await;
+        let params = json!({ "requestId": 1 });
+        peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for (at, woken) in woken.iter().enumerate() {
+            assert!(woken.woken.load(Ordering::Relaxed), "{at}");
+        }
+        for (change, end) in changes.into_iter().zip(ends) {
+            assert_eq!(change.await.unwrap().reads, 2);
+            end.await;
+        }
+        assert!(!client.is_closed());
+    });
+}
+
 /// What `tracing` tells is told without the lock, too: whoever listens may look at the client.
 #[test]
 fn who_listens_to_the_log_may_use_the_client() {
     in_time(async move {
         let (client, mut peer) = connected(builder()).await;
-        let heard = Arc::new(Mutex::new(0));
-        let listens = Listens { client: client.clone(), heard: Arc::clone(&heard) };
-        let _guard = tracing::subscriber::set_default(listens);
+        let heard = Arc::new(AtomicUsize::new(0));
+        let (count, looks_at) = (Arc::clone(&heard), client.clone());
+        let hear = move || {
+            let _ = looks_at.is_closed();
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let _guard = tracing::subscriber::set_default(LogListener { target: "mcp_client", hear });
         peer.send_text("this is no message").await;
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert!(*heard.lock().unwrap() > 0);
+        assert!(heard.load(Ordering::Relaxed) > 0);
     });
-}
-
-struct Listens {
-    client: Client,
-    heard: Arc<Mutex<u32>>,
-}
-
-impl tracing::Subscriber for Listens {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        if event.metadata().target().starts_with("mcp_client") {
-            let _ = self.client.is_closed();
-            *self.heard.lock().unwrap() += 1;
-        }
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
 }

@@ -160,12 +160,7 @@ async fn the_end_of_a_subscription_is_told() {
     let (connector, mut plug) = plug();
     let (client, mut peer) = tokio::join!(host.connect("srv", connector), async {
         let mut peer = plug.peer().await;
-        let discover = peer.expect("server/discover").await;
-        let facts = json!({
-            "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } },
-            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-        });
-        peer.answer(&discover, facts).await;
+        peer.discovered(json!({ "tools": { "listChanged": true } })).await;
         peer
     });
     client.unwrap();

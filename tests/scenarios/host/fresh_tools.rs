@@ -306,12 +306,7 @@ async fn a_list_that_is_followed_no_longer_is_told_and_followed_again_on_request
     let (connector, mut plug) = plug();
     let (client, mut peer) = tokio::join!(host.connect("srv", connector), async {
         let mut peer = plug.peer().await;
-        let discover = peer.expect("server/discover").await;
-        let facts = json!({
-            "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } },
-            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-        });
-        peer.answer(&discover, facts).await;
+        peer.discovered(json!({ "tools": { "listChanged": true } })).await;
         peer
     });
     client.unwrap();
@@ -331,4 +326,161 @@ async fn a_list_that_is_followed_no_longer_is_told_and_followed_again_on_request
     tools.refresh();
     let (seen, _) = tokio::join!(next(&mut tools), grant(&mut peer, &["y"]));
     assert_eq!(seen, "srv__y@1");
+}
+
+/// What was asked for is what comes: the table that was there is not told again.
+#[tokio::test(start_paused = true)]
+async fn who_refreshes_waits_for_the_lists_that_are_read_then() {
+    let host = host();
+    let (_plug, mut peer) = connected(&host, "srv").await;
+    let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), serve(&mut peer, &["x"]));
+    for _ in 0..3 {
+        tools.refresh();
+        let (seen, ()) = tokio::join!(next(&mut tools), serve(&mut peer, &["y"]));
+        assert_eq!(seen, "srv__y@1");
+        tools.refresh();
+        let (seen, ()) = tokio::join!(next(&mut tools), serve(&mut peer, &["x"]));
+        assert_eq!(seen, "srv__x@1");
+    }
+}
+
+async fn page(peer: &mut Peer, names: &[&str], cursor: Option<&str>) {
+    let request = peer.expect("tools/list").await;
+    let mut result = listed(names);
+    if let Some(cursor) = cursor {
+        result["nextCursor"] = json!(cursor);
+    }
+    peer.answer(&request, result).await;
+}
+
+/// Half a list is none.
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_at_a_later_page_is_as_it_was() {
+    let host = host();
+    let (_plug, mut peer) = connected(&host, "srv").await;
+    let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), async {
+        page(&mut peer, &["a"], Some("1")).await;
+        refuse(&mut peer, "no more").await;
+    });
+    assert_eq!(shown(&tools.current()), "!srv rpc");
+    tell(&mut peer).await;
+    let (seen, ()) = tokio::join!(next(&mut tools), async {
+        page(&mut peer, &["a"], Some("1")).await;
+        page(&mut peer, &["b"], None).await;
+    });
+    assert_eq!(seen, "srv__a@1 srv__b@1");
+    tell(&mut peer).await;
+    let (seen, ()) = tokio::join!(next(&mut tools), async {
+        page(&mut peer, &["c"], Some("1")).await;
+        refuse(&mut peer, "no more").await;
+    });
+    assert_eq!(seen, "srv__a@1 srv__b@1 !srv rpc");
+}
+
+/// Another server under the name of one whose list is being read: what the first one answers is nobody's.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_the_place_of_another_is_read_anew() {
+    for removed in [true, false] {
+        let host = host();
+        let (_one, mut one) = connected(&host, "srv").await;
+        let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), serve(&mut one, &["x"]));
+        tell(&mut one).await;
+        let late = one.expect("tools/list").await;
+        let replace = async {
+            match removed {
+                true => host.remove("srv").await,
+                false => host.disconnect("srv").await,
+            }
+            .unwrap();
+            connected(&host, "srv").await
+        };
+        let end = async {
+            one.answer(&late, listed(&["late"])).await;
+            drop(one);
+        };
+        let ((_two, mut two), ()) = tokio::join!(replace, end);
+        let (seen, ()) = tokio::join!(
+            async {
+                let mut seen = next(&mut tools).await;
+                while seen.contains("@1") || seen.is_empty() {
+                    seen = next(&mut tools).await;
+                }
+                seen
+            },
+            serve(&mut two, &["y"])
+        );
+        assert_eq!(seen, "srv__y@2");
+        assert!(timeout(10 * SECOND, tools.changed()).await.is_err());
+    }
+}
+
+/// Two tables of one host do not depend on each other, nor on who is dropped in the middle of a wait.
+#[tokio::test(start_paused = true)]
+async fn two_who_watch_see_the_same_and_one_may_go() {
+    let host = host();
+    let (_plug, mut peer) = connected(&host, "srv").await;
+    let (mut one, mut two, ()) = tokio::join!(
+        host.watch_tools(ToolNames::default()),
+        host.watch_tools(ToolNames::default().max_length(40)),
+        async {
+            serve(&mut peer, &["x"]).await;
+            serve(&mut peer, &["x"]).await;
+        }
+    );
+    let mut third = one.clone();
+    {
+        let mut waits = Box::pin(third.changed());
+        assert!(timeout(SECOND, waits.as_mut()).await.is_err());
+    }
+    drop(third);
+    tell(&mut peer).await;
+    let (seen, also, ()) = tokio::join!(next(&mut one), next(&mut two), async {
+        serve(&mut peer, &["y"]).await;
+        serve(&mut peer, &["y"]).await;
+    });
+    assert_eq!((seen.as_str(), also.as_str()), ("srv__y@1", "srv__y@1"));
+    drop(one);
+    tell(&mut peer).await;
+    let (seen, ()) = tokio::join!(next(&mut two), serve(&mut peer, &["z"]));
+    assert_eq!(seen, "srv__z@1");
+    peer.expect_silence(SECOND).await;
+}
+
+/// The runtime of the connections is not the one of the table.
+#[test]
+fn a_runtime_that_ends_takes_the_tools_of_its_servers_along() {
+    for in_reading in [false, true] {
+        let host = host();
+        let a = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let b = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (_plug, mut peer) = a.block_on(connected(&host, "srv"));
+        let watching = b.spawn({
+            let host = host.clone();
+            async move { host.watch_tools(ToolNames::default()).await }
+        });
+        let serving = a.spawn(async move {
+            let request = peer.expect("tools/list").await;
+            if !in_reading {
+                peer.answer(&request, listed(&["x"])).await;
+            }
+            peer
+        });
+        let (peer, tools) = b.block_on(async {
+            let peer = serving.await.unwrap();
+            let tools = if in_reading { Err(watching) } else { Ok(watching.await.unwrap()) };
+            (peer, tools)
+        });
+        a.shutdown_background();
+        drop(peer);
+        let without = async {
+            match tools {
+                Ok(mut tools) => {
+                    assert_eq!(shown(&tools.current()), "srv__x@1");
+                    assert_eq!(next(&mut tools).await, "");
+                }
+                Err(watching) => assert_eq!(shown(&watching.await.unwrap().current()), ""),
+            }
+        };
+        b.block_on(async { timeout(30 * SECOND, without).await }).unwrap();
+    }
 }

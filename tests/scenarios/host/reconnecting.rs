@@ -284,7 +284,6 @@ async fn many_servers_come_back_without_waiting_for_each_other() {
 /// The wait before the next attempt ends with the runtime that it runs on: nothing promises the attempt any more.
 #[test]
 fn a_runtime_that_ends_takes_the_promised_attempt_along() {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for in_the_wait in [true, false] {
         let host = host_with(policy(9));
         let mut events = host.events();
@@ -312,27 +311,150 @@ fn a_runtime_that_ends_takes_the_promised_attempt_along() {
     }
 }
 
-/// Whoever drops the future of `connect` leaves the name behind, and no attempt to come.
+/// Whoever drops the future of `connect` leaves the name behind, and no attempt to come, nor one that came meanwhile.
 #[tokio::test(start_paused = true)]
 async fn who_drops_the_future_of_connect_leaves_no_attempts_behind() {
-    let host = host_with(policy(9));
-    let dialled = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&dialled);
-    let connector = Connector::new(move || {
-        count.fetch_add(1, Ordering::Relaxed);
-        async {
-            tokio::time::sleep(SECOND).await;
-            Err::<HttpServer, _>("not there".into())
+    // Each attempt takes a second; the waits between them are at least four.
+    for (after, dials, state_before) in
+        [(SECOND, 1, "failed"), (40 * SECOND, 3, "connected"), (AGES, 3, "connected")]
+    {
+        let host = host_with(policy(9));
+        let dialled = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&dialled);
+        let (connections, mut open) = tokio::sync::mpsc::unbounded_channel();
+        let connector = Connector::new(move || {
+            let dial = count.fetch_add(1, Ordering::Relaxed);
+            let connections = connections.clone();
+            async move {
+                tokio::time::sleep(SECOND).await;
+                if dial < 2 {
+                    return Err("not there".into());
+                }
+                let (connection, peer) = crate::client::peer::pipe(1 << 16);
+                connections.send(peer)?;
+                Ok::<mcp_client::LineConnection, _>(connection)
+            }
+        });
+        let server = tokio::spawn(async move {
+            let mut peer = open.recv().await?;
+            peer.handshake(everything()).await;
+            while peer.try_receive().await.is_some() {}
+            Some(())
+        });
+        let mut connecting = Box::pin(host.connect("srv", connector));
+        assert!(tokio::time::timeout(SECOND / 2, &mut connecting).await.is_err());
+        tokio::time::sleep(after).await;
+        assert_eq!(state(&host, "srv").0, state_before, "nobody was told: {after:?}");
+        drop(connecting);
+        assert_eq!(state(&host, "srv"), ("disconnected", None), "{after:?}");
+        tokio::time::sleep(AGES).await;
+        assert_eq!(dialled.load(Ordering::Relaxed), dials, "{after:?}");
+        if state_before == "connected" {
+            server.await.unwrap().unwrap();
         }
+    }
+}
+
+/// Who was told of the failure, or was given the connection since, wants what the host does by itself.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_was_told_of_goes_on_when_the_others_do_not_wait() {
+    for case in ["told", "given", "joined"] {
+        let host = host_with(policy(9));
+        let (connector, mut plug) = plug();
+        let mut connecting = Box::pin(host.connect("srv", connector));
+        assert!(tokio::time::timeout(SECOND / 2, &mut connecting).await.is_err());
+        let again = tokio::spawn({
+            let host = host.clone();
+            async move { host.reconnect("srv").await }
+        });
+        tokio::time::sleep(SECOND / 2).await;
+        if case != "told" {
+            again.abort();
+        }
+        drop(plug.peer().await);
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(state(&host, "srv").0, "failed", "{case}");
+        let mut peer = plug.peer().await;
+        let joined = (case == "joined").then(|| {
+            let host = host.clone();
+            tokio::spawn(async move { host.reconnect("srv").await })
+        });
+        tokio::time::sleep(SECOND).await;
+        if case == "joined" {
+            drop(connecting);
+            assert_eq!(state(&host, "srv").0, "connecting", "{case}");
+            peer.handshake(everything()).await;
+            joined.unwrap().await.unwrap().unwrap();
+        } else {
+            peer.handshake(everything()).await;
+            tokio::time::sleep(SECOND).await;
+            if case == "given" {
+                host.client("srv").unwrap();
+            }
+            drop(connecting);
+        }
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(state(&host, "srv").0, "connected", "{case}");
+        assert!(!host.client("srv").unwrap().is_closed(), "{case}");
+    }
+}
+
+/// An attempt that the host began, and that its runtime never came to, is none.
+#[test]
+fn a_runtime_that_ends_before_an_attempt_of_the_host_has_run_takes_it_along() {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    // One task at a time, so that who looks sees the attempt before it runs.
+    let a = builder.enable_all().event_interval(1).build().unwrap();
+    let mut policy = policy(9);
+    policy.first_wait = Duration::ZERO;
+    let host = host_with(policy);
+    let mut events = host.events();
+    let mut plug = a.block_on(async {
+        let (_client, mut plug, peer) = connected(&host, "srv").await;
+        drop(peer);
+        while state(&host, "srv").0 != "connecting" {
+            tokio::task::yield_now().await;
+        }
+        assert!(plug.is_idle(), "the attempt has run");
+        plug
     });
-    let mut connecting = Box::pin(host.connect("srv", connector));
-    assert!(tokio::time::timeout(SECOND / 2, &mut connecting).await.is_err());
-    tokio::time::sleep(SECOND).await;
-    assert_eq!(state(&host, "srv"), ("failed", Some("transport")), "failed, and nobody was told");
-    drop(connecting);
-    assert_eq!(state(&host, "srv"), ("disconnected", None));
-    tokio::time::sleep(AGES).await;
-    assert_eq!(dialled.load(Ordering::Relaxed), 1);
+    drop(a);
+    assert!(plug.is_idle(), "the attempt has run");
+    let status = host.server("srv").unwrap();
+    assert_eq!((status.state, status.next_attempt), (ServerState::Failed, None));
+    assert!(status.last_error.is_some());
+    let told = runtime().block_on(happened(&mut events));
+    assert_eq!(told.last().map(String::as_str), Some("srv 2 failed"), "{told:?}");
+    // And whoever wants the server can have it.
+    let (client, _peer) = runtime().block_on(reconnected(&host, "srv", &mut plug));
+    drop(client);
+}
+
+/// The same for one that was under way.
+#[test]
+fn a_runtime_that_ends_in_an_attempt_of_the_host_has_it_failed() {
+    let host = host_with(policy(9));
+    let a = runtime();
+    let (mut plug, peer) = a.block_on(async {
+        tokio::time::pause();
+        let (_client, mut plug, peer) = connected(&host, "srv").await;
+        drop(peer);
+        let peer = plug.peer().await;
+        assert_eq!(state(&host, "srv").0, "connecting");
+        (plug, peer)
+    });
+    drop((a, peer));
+    let status = host.server("srv").unwrap();
+    assert_eq!((status.state, status.next_attempt), (ServerState::Failed, None));
+    assert!(status.last_error.is_some());
+    runtime().block_on(async {
+        let (client, _peer) = reconnected(&host, "srv", &mut plug).await;
+        assert!(!client.is_closed());
+    });
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// In an attempt that the host makes by itself, and in the application's own; in the function that dials, and in the one that sets up.

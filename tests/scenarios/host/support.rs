@@ -1,8 +1,10 @@
 //! Servers that a test plays itself, as often as the host connects to them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Host, HostEvent, HostEvents};
+use mcp_client::host::{Connector, Generation, Host, HostEvent, HostEvents, ServerState};
 use mcp_client::{Client, Error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -116,4 +118,42 @@ pub(crate) fn notice(method: &str) -> Value {
 pub(crate) fn question(id: u64) -> Value {
     let params = json!({ "message": "Go on?", "requestedSchema": { "type": "object", "properties": {} } });
     json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })
+}
+
+/// Checks that what is told of each server follows the picture of a connection's life, in the module's documentation.
+#[derive(Default)]
+pub(crate) struct Life(BTreeMap<Arc<str>, (Generation, ServerState)>);
+
+impl Life {
+    pub(crate) fn goes_on(&mut self, event: &HostEvent) {
+        match event {
+            HostEvent::State { server, generation, state, error, next_attempt, .. } => {
+                let was = self.0.insert(Arc::clone(server), (*generation, *state));
+                assert!(follows(was, (*generation, *state)), "{server} {was:?} {generation} {state}");
+                assert!(error.is_some() || *state != ServerState::Failed);
+                assert!(next_attempt.is_none() || *state == ServerState::Failed);
+            }
+            HostEvent::Client { server, generation, .. } => {
+                let (newest, state) = self.0[server];
+                assert_eq!(newest, *generation, "{event:?}");
+                assert!(!matches!(state, ServerState::Disconnected | ServerState::Failed), "{event:?}");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn follows(was: Option<(Generation, ServerState)>, (generation, state): (Generation, ServerState)) -> bool {
+    use ServerState as S;
+    let Some((before, was)) = was else { return state == S::Connecting };
+    if state == S::Connecting {
+        return generation > before && matches!(was, S::Disconnected | S::Failed);
+    }
+    let is_next = match was {
+        S::Connecting => matches!(state, S::Connected | S::Failed | S::Disconnected | S::Closing),
+        S::Connected => matches!(state, S::Failed | S::Closing | S::Disconnected),
+        S::Closing | S::Failed => state == S::Disconnected,
+        _ => false,
+    };
+    is_next && generation == before
 }

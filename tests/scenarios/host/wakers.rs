@@ -2,16 +2,16 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use mcp_client::HttpServer;
-use mcp_client::host::{Connector, Host, HostEvent, HostLimits};
+use mcp_client::host::{Connector, Host, HostEvent, HostLimits, ToolNames};
 
 use super::support::*;
 use crate::client::peer::builder;
+use crate::wakers::{LogListener, in_time};
 
 /// Looks at the host whenever something of the application's is called.
 #[derive(Clone)]
@@ -72,18 +72,6 @@ impl fmt::Display for Dropped {
 }
 
 impl std::error::Error for Dropped {}
-
-/// On a thread of its own: what waits for a lock for ever fails the test in place of stopping it.
-fn in_time(scenario: impl Future<Output = ()> + Send + 'static) {
-    let (done, is_done) = mpsc::channel();
-    std::thread::spawn(move || {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(scenario);
-        done.send(()).unwrap();
-    });
-    is_done.recv_timeout(Duration::from_secs(20)).expect("it waits for ever, or has failed");
-}
 
 fn refuses() -> Connector {
     Connector::new(|| std::future::ready(Err::<HttpServer, _>("not there".into())))
@@ -166,34 +154,166 @@ fn who_listens_to_the_log_may_look_at_the_host() {
     in_time(async {
         let host = host();
         let looks = Looks::at(&host);
-        let _guard = tracing::subscriber::set_default(Listens(looks.clone()));
+        let hear = {
+            let looks = looks.clone();
+            move || looks.look()
+        };
+        let _guard = tracing::subscriber::set_default(LogListener { target: "mcp_client::host", hear });
         assert_eq!(failed(host.connect("srv", refuses()).await), "transport");
         assert!(looks.times() >= 2);
     });
 }
 
-struct Listens(Looks);
+/// A log that panics costs nobody else anything.
+#[test]
+fn who_waits_for_an_event_is_told_whatever_the_log_does() {
+    in_time(async {
+        let host = host();
+        let mut events = host.events();
+        let told = tokio::spawn(async move {
+            let first = events.next().await;
+            (first, events)
+        });
+        tokio::task::yield_now().await;
+        {
+            let hear = || panic!("on purpose");
+            let _guard = tracing::subscriber::set_default(LogListener { target: "mcp_client::host", hear });
+            let connecting = tokio::spawn({
+                let host = host.clone();
+                async move { host.connect("srv", refuses()).await }
+            });
+            assert!(connecting.await.unwrap_err().is_panic());
+        }
+        let (first, _events) = tokio::time::timeout(SECOND, told).await.unwrap().unwrap();
+        assert!(matches!(first, Some(HostEvent::State { .. })));
+        assert_eq!(failed(host.connect("srv", refuses()).await), "transport", "the server is usable");
+    });
+}
 
-impl tracing::Subscriber for Listens {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
+/// A waker that panics.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("on purpose");
     }
+}
 
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
+/// Enough to be among all others wherever they wait.
+const MANY: usize = 64;
 
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+/// Has many wait whose wakers panic.
+fn wait_panicking<F: Future>(future: impl Fn() -> F) -> Vec<Pin<Box<F>>> {
+    let waker = Waker::from(Arc::new(Panics));
+    let wait = |mut future: Pin<Box<F>>| {
+        assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        future
+    };
+    (0..MANY).map(|_| wait(Box::pin(future()))).collect()
+}
 
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+#[test]
+fn who_waits_for_a_connection_or_its_end_is_told_whoever_panics() {
+    in_time(async {
+        let host = host();
+        let (connector, mut plug) = plug();
+        let mut connecting = Box::pin(host.connect("srv", connector));
+        assert!(tokio::time::timeout(SECOND, connecting.as_mut()).await.is_err());
+        let mut peer = plug.peer().await;
+        let others = wait_panicking(|| host.reconnect("srv"));
+        let again = tokio::spawn({
+            let host = host.clone();
+            async move { host.reconnect("srv").await }
+        });
+        tokio::task::yield_now().await;
+        peer.handshake(everything()).await;
+        tokio::time::timeout(SECOND, connecting).await.unwrap().unwrap();
+        tokio::time::timeout(SECOND, again).await.unwrap().unwrap().unwrap();
+        drop(others);
 
-    fn event(&self, event: &tracing::Event<'_>) {
-        if event.metadata().target().starts_with("mcp_client::host") {
-            self.0.look();
+        let others = wait_panicking(|| host.disconnect("srv"));
+        let closing = tokio::spawn({
+            let host = host.clone();
+            async move { host.disconnect("srv").await }
+        });
+        tokio::task::yield_now().await;
+        drop(peer);
+        tokio::time::timeout(SECOND, closing).await.unwrap().unwrap().unwrap();
+        drop(others);
+        assert_eq!(state(&host, "srv"), ("disconnected", None));
+    });
+}
+
+#[test]
+fn who_watches_the_tools_sees_the_next_table_whoever_panics() {
+    in_time(async {
+        let host = host();
+        let (connector, mut plug) = plug();
+        let (client, mut peer) = tokio::join!(host.connect("srv", connector), async {
+            let mut peer = plug.peer().await;
+            peer.handshake(serde_json::json!({ "tools": { "listChanged": true } })).await;
+            peer
+        });
+        client.unwrap();
+        let list = serde_json::json!({ "tools": [] });
+        let (mut tools, ()) = tokio::join!(host.watch_tools(ToolNames::default()), async {
+            let request = peer.expect("tools/list").await;
+            peer.answer(&request, list.clone()).await;
+        });
+        for _ in 0..3 {
+            let others = wait_panicking(|| {
+                let mut tools = tools.clone();
+                async move { tools.changed().await.is_some() }
+            });
+            let mut mine = tools.clone();
+            let mine = tokio::spawn(async move { mine.changed().await.map(|_| mine) });
+            tokio::task::yield_now().await;
+            peer.send(notice("notifications/tools/list_changed")).await;
+            let request = peer.expect("tools/list").await;
+            peer.answer(&request, list.clone()).await;
+            tools = tokio::time::timeout(SECOND, mine).await.unwrap().unwrap().unwrap();
+            drop(others);
+        }
+    });
+}
+
+/// Whoever is woken may be the one who lets go of the host.
+#[test]
+fn who_waits_for_an_event_may_drop_the_host_when_it_is_told() {
+    struct Drops(std::sync::Mutex<Option<Host>>);
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            drop(self.0.lock().unwrap().take());
         }
     }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
+    in_time(async {
+        for of_table in [false, true] {
+            let host = host();
+            let (client, _plug, mut peer) = connected(&host, "srv").await;
+            let mut tools = tokio::join!(host.watch_tools(ToolNames::default()), async {
+                let request = peer.expect("tools/list").await;
+                peer.answer(&request, serde_json::json!({ "tools": [] })).await;
+            })
+            .0;
+            let mut events = host.events();
+            let waker = Waker::from(Arc::new(Drops(std::sync::Mutex::new(Some(host)))));
+            {
+                let mut event = Box::pin(events.next());
+                let mut table = Box::pin(tools.changed());
+                let is_waiting = match of_table {
+                    true => table.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(),
+                    false => event.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(),
+                };
+                assert!(is_waiting);
+                drop(waker);
+                drop(peer);
+                let _ = tokio::time::timeout(SECOND, table).await;
+            }
+            let over = async { while events.next().await.is_some() {} };
+            tokio::time::timeout(SECOND, over).await.expect("the host is gone");
+            let over = async { while tools.changed().await.is_some() {} };
+            tokio::time::timeout(SECOND, over).await.expect("the host is gone");
+            assert!(client.is_closed() && tools.current().is_empty());
+        }
+    });
 }

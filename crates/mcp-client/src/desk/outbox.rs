@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use mcp_elicitation::{End, QuestionId, ReplyBody};
 use mcp_jsonrpc::{ErrorCode, ErrorObject};
 use mcp_proto::{Answer, CallId, ServerRequestId};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
 use super::Desk;
@@ -14,6 +14,7 @@ use super::lane::Lane;
 use super::state::Connected;
 use crate::driver::Driver;
 use crate::event::ClientEvent;
+use crate::watched::Watched;
 
 #[derive(Default)]
 pub(super) struct Outbox {
@@ -34,7 +35,7 @@ pub(super) enum Stir {
     /// For a completion.
     Completed(oneshot::Sender<bool>, bool),
     /// For the end of a question.
-    Ended(watch::Sender<Option<End>>, End),
+    Ended(Watched<Option<End>>, End),
     /// For one more question, or none at all.
     More(Arc<Notify>),
 }
@@ -45,7 +46,7 @@ impl Stir {
         let _ = catch_unwind(AssertUnwindSafe(|| match self {
             // Nobody waits any more where the future was dropped.
             Self::Completed(waiting, completed) => drop(waiting.send(completed)),
-            Self::Ended(waiting, end) => drop(waiting.send_replace(Some(end))),
+            Self::Ended(waiting, end) => waiting.set(Some(end)),
             Self::More(listener) => listener.notify_one(),
         }));
     }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, QuestionId};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::Desk;
 use super::state::{Listener, Open, State};
 use crate::driver::spans::label;
+use crate::watched::Watcher;
 
 /// A question in somebody's hand.
 ///
@@ -22,7 +23,7 @@ pub struct PendingElicitation {
     key: Option<Arc<str>>,
     request: Arc<ElicitRequest>,
     deadline: Option<Instant>,
-    ended: watch::Receiver<Option<End>>,
+    ended: Watcher<Option<End>>,
     is_let_go: bool,
 }
 
@@ -85,11 +86,8 @@ impl PendingElicitation {
     /// Waits until it has ended, in whatever way: take it off the screen then. Cancel safe.
     pub async fn ended(&self) -> End {
         let mut ended = self.ended.clone();
-        match ended.wait_for(Option::is_some).await.map(|end| *end) {
-            Ok(Some(end)) => end,
-            // The desk forgets a question in the moment it ends.
-            Ok(None) | Err(_) => End::ConnectionLost,
-        }
+        // The desk forgets a question in the moment it ends.
+        ended.when(Option::is_some).await.flatten().unwrap_or(End::ConnectionLost)
     }
 }
 
@@ -255,7 +253,7 @@ impl Desk {
             key: open.arriving.route.clone(),
             request: Arc::clone(&open.request),
             deadline: state.machine.question_deadline(question),
-            ended: open.ended.subscribe(),
+            ended: open.ended.watcher(),
             is_let_go: false,
         })
     }

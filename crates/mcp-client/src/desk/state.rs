@@ -11,7 +11,7 @@ use mcp_elicitation::{
 use mcp_jsonrpc::RequestId;
 use mcp_proto::{CallId, ServerRequestId};
 use tokio::runtime::{Handle, Id};
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
 use super::handler::AnyElicitationHandler;
@@ -22,6 +22,7 @@ use super::outbox::{Outbox, Outgoing, Stir};
 use super::{DeskConfig, ElicitationEvent};
 use crate::driver::Driver;
 use crate::event::ClientEvent;
+use crate::watched::Watched;
 
 pub(super) type Machine = Elicitations<Arc<str>, ServerRequestId>;
 
@@ -88,7 +89,7 @@ pub(super) struct Open {
     /// It is in the inbox, under this id.
     pub(super) entry: Option<Arc<str>>,
     /// Tells whoever has it in hand that it ended.
-    pub(super) ended: watch::Sender<Option<End>>,
+    pub(super) ended: Watched<Option<End>>,
 }
 
 /// A call that needs URL elicitations.
@@ -290,7 +291,7 @@ impl State {
             has_handlers_time: false,
             unclaimed: false,
             entry: None,
-            ended: watch::Sender::new(None),
+            ended: Watched::new(None),
         };
         self.open.insert(question, open);
         self.tell(asked.connection, ElicitationEvent::Asked { question }, outbox);

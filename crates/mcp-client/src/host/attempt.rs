@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::connector::Connector;
@@ -16,6 +16,7 @@ use crate::client::Client;
 use crate::driver::now;
 use crate::error::Error;
 use crate::spawning::spawn;
+use crate::watched::{Watched, Watcher};
 
 type Outcome = Option<Result<Client, Error>>;
 
@@ -24,7 +25,7 @@ pub(super) struct Attempt {
     generation: Generation,
     runtime: Handle,
     task: AbortHandle,
-    outcome: watch::Receiver<Outcome>,
+    outcome: Watcher<Outcome>,
     waiting: AtomicUsize,
     /// Whether somebody who waited was told how it went.
     heard: AtomicBool,
@@ -35,14 +36,14 @@ impl Attempt {
         self.task.abort();
     }
 
+    /// Whether somebody of the application waits for one that the host began.
+    fn is_joined(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 1
+    }
+
     /// Where it runs.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
-    }
-
-    /// Whether its runtime ended before its task ran at all: nobody will settle it.
-    pub(super) fn is_dead(&self) -> bool {
-        self.outcome.has_changed().is_err()
     }
 }
 
@@ -55,7 +56,7 @@ pub(super) struct Waiting {
 
 impl Registry {
     /// Begins an attempt for a server without connection, for somebody who waits for it. Must run inside a tokio runtime. What was there
-    /// held neither a connection nor an attempt that lives; it is dropped when the lock is free.
+    /// held neither a connection nor an attempt; it is dropped when the lock is free.
     pub(super) fn begin(
         self: &Arc<Self>,
         state: &mut State,
@@ -63,6 +64,7 @@ impl Registry {
     ) -> Option<(Waiting, Option<Phase>)> {
         state.servers.get_mut(name)?.row = Row::default();
         let (attempt, old) = self.make(state, name)?;
+        state.servers.get_mut(name)?.asked = Some(attempt.generation);
         Some((self.join(name, &attempt), old))
     }
 
@@ -77,14 +79,20 @@ impl Registry {
     fn make(self: &Arc<Self>, state: &mut State, name: &Arc<str>) -> Option<(Arc<Attempt>, Option<Phase>)> {
         let generation = state.next_generation();
         let server = state.servers.get_mut(name)?;
-        let (tell, outcome) = watch::channel(None);
-        let (host, connector) = (Arc::downgrade(self), server.connector.clone());
+        let (tell, connector) = (Watched::new(None), server.connector.clone());
+        let (outcome, (begin, begun)) = (tell.watcher(), oneshot::channel::<Unsettled>());
         let (runtime, waiting, heard) = (Handle::current(), AtomicUsize::new(0), AtomicBool::new(false));
-        let task = spawn(&runtime, connect(host, Arc::clone(name), generation, connector, tell));
+        let task = spawn(&runtime, async move {
+            if let Ok(unsettled) = begun.await {
+                connect(tell, connector, unsettled).await;
+            }
+        });
         let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting, heard });
         server.generation = Some(generation);
         let connecting = Phase::Connecting { attempt: Arc::clone(&attempt), made: None };
         let old = self.enter(state, name, connecting, None);
+        let (host, name) = (Arc::downgrade(self), Arc::clone(name));
+        state.begin_later(begin, Unsettled { host, name, generation });
         Some((attempt, old))
     }
 
@@ -155,19 +163,16 @@ impl Registry {
         Ok(client)
     }
 
-    /// An attempt will not come to an end, and nobody wants it any more. What it left is to be retired when the lock is free.
-    fn give_up(&self, state: &mut State, name: &Arc<str>, generation: Generation) -> Option<Phase> {
-        let server = state.current(name, generation)?;
-        server.phase.is_connecting().then(|| self.enter(state, name, Phase::Disconnected, None))?
-    }
-
-    /// Nobody waits for an attempt. As [`give_up`](Self::give_up), also where it stands or has failed, and nobody was told.
+    /// Nobody waits for an attempt that the application asked for. It is given up; also where it stands or has failed and nobody was
+    /// told, with what the host has made of it since. What is left is to be retired when the lock is free.
     fn abandon(&self, state: &mut State, name: &Arc<str>, attempt: &Attempt) -> Option<Phase> {
         let is_heard = attempt.heard.load(Ordering::Relaxed);
-        let is_over = match &state.current(name, attempt.generation)?.phase {
+        let asked = Some(attempt.generation);
+        let server = state.servers.get(name).filter(|server| !is_heard && server.asked == asked)?;
+        let is_over = match &server.phase {
             Phase::Connected(connected) => connected.is_unheard_of(),
-            Phase::Connecting { .. } => true,
-            Phase::Failed(_) => !is_heard,
+            Phase::Connecting { attempt, .. } => !attempt.is_joined(),
+            Phase::Failed(_) => true,
             Phase::Closing(_) | Phase::Disconnected => false,
         };
         is_over.then(|| self.enter(state, name, Phase::Disconnected, None))?
@@ -179,14 +184,11 @@ fn given_up(name: &str) -> Error {
 }
 
 /// Makes the attempt, and asks for what is desired of the server.
-async fn connect(
-    host: Weak<Registry>,
-    name: Arc<str>,
-    generation: Generation,
-    connector: Connector,
-    tell: watch::Sender<Outcome>,
-) {
-    let _unsettled = Unsettled { host: host.clone(), name: Arc::clone(&name), generation };
+///
+/// Of what it owns the last is dropped first: it is settled before anybody is told.
+async fn connect(tell: Watched<Outcome>, connector: Connector, unsettled: Unsettled) {
+    let (host, name, generation) =
+        (unsettled.host.clone(), Arc::clone(&unsettled.name), unsettled.generation);
     let Some(builder) = Registry::client_builder(&host, &name, generation, &connector) else { return };
     let outcome = match connector.connect(builder).await {
         Ok(client) => {
@@ -202,12 +204,12 @@ async fn connect(
     let Some(registry) = host.upgrade() else { return };
     let outcome = registry.settle(&name, generation, outcome);
     drop(registry);
-    tell.send_replace(Some(outcome));
+    tell.set(Some(outcome));
 }
 
-/// Sees to it that an attempt whose task was dropped is no attempt any more, and one whose task panicked, in the application's code say, a
-/// failed one.
-struct Unsettled {
+/// Sees to it that an attempt has failed whose task panicked, in the application's code say, or was dropped with its runtime, run or not.
+/// One that was given up has left this behind: then it changes nothing.
+pub(super) struct Unsettled {
     host: Weak<Registry>,
     name: Arc<str>,
     generation: Generation,
@@ -217,31 +219,22 @@ impl Drop for Unsettled {
     fn drop(&mut self) {
         let Some(registry) = self.host.upgrade() else { return };
         let mut state = registry.lock();
-        if std::thread::panicking() {
-            let phase = state.current(&self.name, self.generation).map(|server| &server.phase);
-            if let Some(Phase::Connecting { attempt, .. }) = phase {
-                let attempt = Arc::clone(attempt);
-                let error = Error::no_endpoint("the application's code panicked while connecting".into());
-                registry.fail(state, &self.name, error.at_server(&self.name), Some(&attempt.runtime));
-            }
-            return;
-        }
-        let old = registry.give_up(&mut state, &self.name, self.generation);
-        drop(state);
-        if let Some(old) = old {
-            old.retire();
-        }
+        let phase = state.current(&self.name, self.generation).map(|server| &server.phase);
+        let Some(Phase::Connecting { attempt, .. }) = phase else { return };
+        let attempt = Arc::clone(attempt);
+        let (what, runtime) = if std::thread::panicking() {
+            ("the application's code panicked while connecting", Some(attempt.runtime()))
+        } else {
+            ("the runtime ended while connecting", None)
+        };
+        registry.fail(state, &self.name, Error::no_endpoint(what.into()).at_server(&self.name), runtime);
     }
 }
 
 impl Waiting {
     /// The connection, when it stands.
     pub(super) async fn outcome(self) -> Result<Client, Error> {
-        let mut outcome = self.attempt.outcome.clone();
-        let outcome = match outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone(),
-            Err(_) => None,
-        };
+        let outcome = self.attempt.outcome.clone().when(Option::is_some).await.flatten();
         self.attempt.heard.store(true, Ordering::Relaxed);
         // Not held under the lock, or it would be dropped there.
         drop(outcome.transpose()?);

@@ -83,7 +83,8 @@ impl HostBuilder {
 
     /// Connects again by itself to servers whose connection ended or could not be made. Without it the host never does.
     ///
-    /// It is done on the runtime where the server was connected to. [`HostEvent::State`](super::HostEvent::State) tells each failure
+    /// It is done on the runtime where the server was connected to. Where that one ends, in a wait or in an attempt, the server stays
+    /// [`Failed`](super::ServerState::Failed) without a next attempt. [`HostEvent::State`](super::HostEvent::State) tells each failure
     /// with the time of the next attempt, and each new connection; take its [`Client`](crate::Client) from
     /// [`Host::client`](super::Host::client). No call is carried over.
     pub fn reconnect(mut self, policy: Reconnect) -> Self {

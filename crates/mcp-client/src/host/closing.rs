@@ -8,7 +8,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::event::{Generation, ServerState};
@@ -17,6 +16,7 @@ use crate::client::{Client, Closed};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::spawning::spawn;
+use crate::watched::Watched;
 
 /// A closing under way.
 pub(super) struct Closing {
@@ -27,7 +27,7 @@ pub(super) struct Closing {
     limit: Duration,
     is_settled: AtomicBool,
     /// Set once.
-    outcome: watch::Sender<Option<Result<Closed, Error>>>,
+    outcome: Watched<Option<Result<Closed, Error>>>,
 }
 
 /// What a server's closing begins with.
@@ -47,10 +47,10 @@ impl Closing {
 
     /// How it went. At the end of the time it has failed, for everybody.
     pub(super) async fn outcome_by(&self, ends: Option<Instant>) -> Result<Closed, Error> {
-        let mut told = self.outcome.subscribe();
+        let mut told = self.outcome.watcher();
         let settled = async {
             // The sender is here: it is not gone before the outcome is there.
-            drop(told.wait_for(Option::is_some).await);
+            drop(told.when(Option::is_some).await);
         };
         let in_time = match ends {
             Some(ends) => tokio::time::timeout_at(ends, settled).await.is_ok(),
@@ -62,10 +62,9 @@ impl Closing {
         if !in_time {
             self.settle(Err(Error::timed_out(self.limit)));
             // Where somebody else is just about to tell how it went.
-            drop(told.wait_for(Option::is_some).await);
+            drop(told.when(Option::is_some).await);
         }
-        let outcome = self.outcome.borrow().clone();
-        outcome.unwrap_or(Ok(Closed { process: None }))
+        self.outcome.current().unwrap_or(Ok(Closed { process: None }))
     }
 
     /// It is over. What comes first counts.
@@ -91,7 +90,7 @@ impl Closing {
             }
         }
         // When the server is disconnected, and not under the lock: who waits may look at the host.
-        self.outcome.send_replace(Some(outcome));
+        self.outcome.set(Some(outcome));
     }
 }
 
@@ -141,7 +140,7 @@ impl Registry {
             driver: Arc::downgrade(client.driver()),
             limit: self.limits.close_timeout,
             is_settled: AtomicBool::new(false),
-            outcome: watch::Sender::new(None),
+            outcome: Watched::new(None),
         });
         let old = self.enter(state, name, Phase::Closing(Arc::clone(&closing)), None);
         Some(Begun { closing: Some(closing), connection: Some((runtime, client)), old })

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcp_model::ServerFeature;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
 use super::event::{Generation, HostEvent, HostEvents};
@@ -20,6 +20,7 @@ use super::tool_names::{NamedTool, ToolNames, ToolTable};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::spawning::spawn;
+use crate::watched::{Watched, Watcher};
 
 /// How many lists may lie before the keeper; who reads one more waits.
 const MAX_NEWS: usize = 16;
@@ -30,7 +31,7 @@ const MAX_NEWS: usize = 16;
 /// no host alive.
 #[derive(Clone)]
 pub struct FreshTools {
-    tables: watch::Receiver<Option<Arc<ToolTable>>>,
+    tables: Watcher<Option<Arc<ToolTable>>>,
     keeper: Arc<Task>,
     wanted: Arc<Notify>,
 }
@@ -67,7 +68,8 @@ impl Host {
     /// ```
     pub async fn watch_tools(&self, names: ToolNames) -> FreshTools {
         let registry = self.registry();
-        let (sender, mut tables) = watch::channel(None);
+        let table = Watched::new(None);
+        let mut tables = table.watcher();
         let (teller, news) = mpsc::channel(MAX_NEWS);
         let wanted = Arc::new(Notify::new());
         let keeper = Keeper {
@@ -80,12 +82,12 @@ impl Host {
             servers: BTreeMap::new(),
             teller,
             news,
-            tables: sender,
+            table,
             wanted: Arc::clone(&wanted),
         };
         let keeper = Arc::new(Task(spawn(&Handle::current(), keeper.keep())));
         // It fails where the host ends meanwhile; the table is empty then.
-        let _ = tables.wait_for(Option::is_some).await;
+        let _ = tables.when(Option::is_some).await;
         FreshTools { tables, keeper, wanted }
     }
 }
@@ -93,15 +95,14 @@ impl Host {
 impl FreshTools {
     /// The table as it is known now.
     pub fn current(&self) -> Arc<ToolTable> {
-        self.tables.borrow().clone().unwrap_or_default()
+        self.tables.current().unwrap_or_default()
     }
 
     /// Waits for a table that this clone has not seen. The first call returns when something happens after
-    /// [`Host::watch_tools`]. Several in a row may be seen as the newest of them. `None` once the host is closed or gone.
-    /// Cancel safe.
+    /// [`Host::watch_tools`]. Several in a row may be seen as the newest of them. `None` once the host is closed or gone, and once
+    /// the runtime has ended on which `watch_tools` ran: then the table stays as it is. Cancel safe.
     pub async fn changed(&mut self) -> Option<Arc<ToolTable>> {
-        self.tables.changed().await.ok()?;
-        self.tables.borrow_and_update().clone()
+        self.tables.changed().await.flatten()
     }
 
     /// Reads every list again soon, and asks the servers that no longer tell of changes
@@ -135,7 +136,7 @@ struct Keeper {
     teller: mpsc::Sender<News>,
     news: mpsc::Receiver<News>,
     /// `None` until every list has been read once.
-    tables: watch::Sender<Option<Arc<ToolTable>>>,
+    table: Watched<Option<Arc<ToolTable>>>,
     wanted: Arc<Notify>,
 }
 
@@ -254,7 +255,7 @@ impl Keeper {
 
     fn publish(&self) {
         // The first table is whole; no server that comes later holds it up.
-        if self.tables.borrow().is_none() && self.servers.values().any(|followed| followed.is_awaited) {
+        if self.table.current().is_none() && self.servers.values().any(|followed| followed.is_awaited) {
             return;
         }
         let mut table = ToolTable::default();
@@ -267,8 +268,7 @@ impl Keeper {
                 table.unfollow(Arc::clone(server));
             }
         }
-        // Whoever waits for the first may have been dropped, and this task with it.
-        self.tables.send_replace(Some(Arc::new(table)));
+        self.table.set(Some(Arc::new(table)));
     }
 }
 
@@ -287,7 +287,7 @@ impl Follower {
     /// Until the connection is over: the host says so too, and takes the tools out of the table.
     async fn follow(self, client: Client) {
         let mut tools: Arc<[Arc<NamedTool>]> = Arc::default();
-        loop {
+        'asked: loop {
             let list = client.list_tools().max_bytes(self.max_bytes).follow(self.limit).await;
             let Ok(mut list) = list else { return };
             let mut reads = 0;
@@ -304,16 +304,15 @@ impl Follower {
                 if !failure.as_ref().is_some_and(|error| error.kind() == ErrorKind::Closed) {
                     self.tell(Arc::clone(&tools), failure, is_unfollowed).await;
                 }
-                state = tokio::select! {
-                    changed = list.changed() => match changed {
-                        Some(state) => state,
-                        None => return,
-                    },
-                    // From the start, where there is more to ask for than the list.
-                    () = self.wanted.notified() => if is_unfollowed { break } else {
-                        list.refresh();
-                        continue;
-                    },
+                state = loop {
+                    tokio::select! {
+                        changed = list.changed() => match changed {
+                            Some(state) => break state,
+                            None => return,
+                        },
+                        // From the start, where there is more to ask for than the list.
+                        () = self.wanted.notified() => if is_unfollowed { continue 'asked } else { list.refresh() },
+                    }
                 };
             }
         }

@@ -100,8 +100,8 @@ impl Host {
     ///
     /// Must run inside a tokio runtime. Where a server of this name is being closed, this waits for that, for
     /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout) at most. If the future is dropped the attempt is given
-    /// up, however far it is, and nothing is left behind but the name: a connection that stands already, and that nobody
-    /// was given, is closed in the background.
+    /// up, however far it is, with those that the host has made after it by itself, and nothing is left behind but the name: a
+    /// connection that stands already, and that nobody was given, is closed in the background.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ impl Host {
                 match &server.phase {
                     Phase::Closing(closing) => Err(Arc::clone(closing)),
                     Phase::Connected(_) => return Err(taken()),
-                    Phase::Connecting { attempt, .. } if !attempt.is_dead() => return Err(taken()),
-                    Phase::Connecting { .. } | Phase::Disconnected | Phase::Failed(_) => {
+                    Phase::Connecting { .. } => return Err(taken()),
+                    Phase::Disconnected | Phase::Failed(_) => {
                         let replaced = std::mem::replace(&mut server.connector, connector.clone());
                         let begun = self.registry.begin(&mut state, &name);
                         let (waiting, phase) = begun.unzip();
@@ -180,10 +180,8 @@ impl Host {
                     // Somebody else asked for the same, and it is done.
                     Phase::Connected(connected) if generation > before => return Ok(connected.take()),
                     Phase::Connected(_) | Phase::Closing(_) => None,
-                    Phase::Connecting { attempt, .. } if !attempt.is_dead() => {
-                        Some(self.registry.join(&key, attempt))
-                    }
-                    Phase::Connecting { .. } | Phase::Failed(_) | Phase::Disconnected => {
+                    Phase::Connecting { attempt, .. } => Some(self.registry.join(&key, attempt)),
+                    Phase::Failed(_) | Phase::Disconnected => {
                         let (waiting, phase) = self.registry.begin(&mut state, &key).unzip();
                         _old = phase;
                         Some(waiting.ok_or_else(|| unknown(name))?)

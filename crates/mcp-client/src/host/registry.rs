@@ -12,8 +12,9 @@ use std::time::Instant;
 use mcp_model::{LoggingLevel, Root, SubscriptionFilter};
 use mcp_transport::Untrusted;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Unsettled};
 use super::builder::{HostBuilder, HostLimits};
 use super::closing::Closing;
 use super::connector::Connector;
@@ -72,6 +73,8 @@ struct Unlocked<'a> {
 #[derive(Default)]
 struct After {
     has_told: bool,
+    /// Attempts that wait to be let go, with what settles each when its task is no more.
+    begun: Vec<(oneshot::Sender<Unsettled>, Unsettled)>,
     /// For the log.
     entered: Vec<(Generation, ServerState)>,
     /// To be dropped.
@@ -100,11 +103,16 @@ impl Drop for Locked<'_> {
 
 impl Drop for Unlocked<'_> {
     fn drop(&mut self) {
-        for (generation, state) in self.after.entered.drain(..) {
-            tracing::debug!(%generation, state = state.as_str(), "server of a host");
+        for (begin, unsettled) in self.after.begun.drain(..) {
+            // Where the runtime has ended nobody takes it, and dropping it settles the attempt.
+            drop(begin.send(unsettled));
         }
         if self.after.has_told {
             self.events.stir();
+        }
+        // Last: a log that panics costs nobody else anything.
+        for (generation, state) in self.after.entered.drain(..) {
+            tracing::debug!(%generation, state = state.as_str(), "server of a host");
         }
     }
 }
@@ -115,6 +123,8 @@ pub(super) struct Server {
     pub(super) phase: Phase,
     /// The newest attempt to connect.
     pub(super) generation: Option<Generation>,
+    /// The newest attempt that the application asked for. The host follows it up: those that come after it are its own.
+    pub(super) asked: Option<Generation>,
     pub(super) last_error: Option<Error>,
     /// The attempts that the host made by itself.
     pub(super) row: Row,
@@ -219,6 +229,7 @@ impl Server {
             connector,
             phase: Phase::Disconnected,
             generation: None,
+            asked: None,
             last_error: None,
             row: Row::default(),
             logging_level: None,
@@ -232,6 +243,11 @@ impl State {
     pub(super) fn next_generation(&mut self) -> Generation {
         self.last_generation += 1;
         Generation(self.last_generation)
+    }
+
+    /// Has an attempt begin when the lock is free: a runtime that has ended drops what it is given at once.
+    pub(super) fn begin_later(&mut self, begin: oneshot::Sender<Unsettled>, unsettled: Unsettled) {
+        self.after.begun.push((begin, unsettled));
     }
 
     /// The server, while this is its newest attempt.
