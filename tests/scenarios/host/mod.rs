@@ -8,6 +8,8 @@ mod lifecycle;
 mod lists;
 mod naming;
 mod random;
+mod random_policy;
+mod random_tools;
 mod reconnecting;
 mod restoring;
 mod runtimes;

@@ -1,20 +1,21 @@
-//! Random histories: servers that connect, ask, die, are disconnected and connected anew while handlers answer late.
+//! Random histories: servers that connect, ask, die, refuse, are disconnected and connected anew, by the application and by the host itself,
+//! while handlers answer late.
 //!
 //! However it goes, each question gets at most one answer, on the connection that asked it; in the end no handler runs, no
 //! question is open, no server is connected and no task is left.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Host, HostEvent, ServerState};
+use mcp_client::host::{Connector, Host, Reconnect, ServerState, ServerStatus};
 use mcp_client::{ElicitRequest, ElicitResult, ElicitationContext};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use super::support::{everything, question};
+use super::support::{Life, everything, question};
 use crate::client::peer::{Peer, builder, pipe};
 
 const SERVERS: usize = 3;
@@ -33,11 +34,15 @@ enum Step {
     Remove(usize),
     /// Whatever can happen now happens.
     Settle,
+    /// Takes those who connect from now on, or refuses them.
+    Takes(usize, bool),
+    /// Some time passes, of the waits of the host too.
+    Wait(u64),
     Withdraw(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    (0..10_usize, 0..SERVERS).prop_map(|(kind, server)| match kind {
+    (0..14_usize, 0..SERVERS, 1..60_u64).prop_map(|(kind, server, ms)| match kind {
         0 => Step::Answer,
         1 => Step::Ask(server),
         2 => Step::Connect(server),
@@ -47,6 +52,9 @@ fn step() -> impl Strategy<Value = Step> {
         6 => Step::Reconnect(server),
         7 => Step::Remove(server),
         8 => Step::Withdraw(server),
+        9 => Step::Takes(server, ms % 2 == 0),
+        10 | 11 => Step::Wait(ms),
+        12 => Step::Die(server),
         _ => Step::Settle,
     })
 }
@@ -146,19 +154,30 @@ async fn history(steps: Vec<Step>) {
     let (seen, running, gate) =
         (Arc::<Seen>::default(), Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
     let (count, waits) = (Arc::clone(&running), Arc::clone(&gate));
-    let host = Host::new(builder().on_elicitation(move |_: ElicitRequest, _: ElicitationContext| {
+    let client = builder().on_elicitation(move |_: ElicitRequest, _: ElicitationContext| {
         let (running, gate) = (Running::new(&count), Arc::clone(&waits));
         async move {
             gate.notified().await;
             drop(running);
             ElicitResult::decline()
         }
-    }));
+    });
+    let mut policy = Reconnect::default();
+    (policy.max_attempts, policy.lasting) = (3, Duration::from_millis(100));
+    (policy.first_wait, policy.longest_wait) = (Duration::from_millis(10), Duration::from_millis(30));
+    let host = Host::builder(client).reconnect(policy).build();
     let mut events = host.events();
     let orders: [Orders; SERVERS] = Default::default();
+    let takes: Arc<[AtomicBool; SERVERS]> = Arc::new([const { AtomicBool::new(true) }; SERVERS]);
+    let dialled = Arc::<AtomicUsize>::default();
     let connector = |server: usize| {
         let (orders, seen) = (Arc::clone(&orders[server]), Arc::clone(&seen));
+        let (takes, dialled) = (Arc::clone(&takes), Arc::clone(&dialled));
         Connector::new(move || {
+            dialled.fetch_add(1, Ordering::Relaxed);
+            if !takes[server].load(Ordering::Relaxed) {
+                return std::future::ready(Err("refused".into()));
+            }
             let (connection, peer) = pipe(1 << 16);
             let (give, take) = mpsc::unbounded_channel();
             *orders.lock().unwrap() = Some(give);
@@ -198,6 +217,8 @@ async fn history(steps: Vec<Step>) {
                 begun.spawn(async move { drop(host.remove(name(server)).await) });
             }
             Step::Settle => tokio::time::sleep(Duration::from_millis(10)).await,
+            Step::Takes(server, it_does) => takes[server].store(it_does, Ordering::Relaxed),
+            Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
             Step::Withdraw(server) => order(server, Order::Withdraw),
         }
         tokio::task::yield_now().await;
@@ -206,24 +227,31 @@ async fn history(steps: Vec<Step>) {
     while let Some(ended) = begun.join_next().await {
         assert!(ended.is_ok() || ended.unwrap_err().is_cancelled());
     }
+    // So does each row of attempts: no server is on its way for ever.
+    eventually("an attempt is due", || {
+        let rests = |status: &ServerStatus| match status.state {
+            ServerState::Connected | ServerState::Disconnected => true,
+            ServerState::Failed => status.next_attempt.is_none(),
+            _ => false,
+        };
+        host.servers().iter().all(rests)
+    })
+    .await;
     host.close().await;
     for status in host.servers() {
-        assert!(matches!(status.state, ServerState::Disconnected | ServerState::Failed), "{status:?}");
+        assert_eq!((status.state, status.next_attempt), (ServerState::Disconnected, None), "{status:?}");
     }
+    let before = dialled.load(Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(60)).await;
+    assert_eq!(dialled.load(Ordering::Relaxed), before, "a closed host connects to nobody");
     eventually("a handler is still there", || running.load(Ordering::Relaxed) == 0).await;
     assert!(host.desk().open_questions().is_empty() && host.desk().waiting_calls().is_empty());
     assert!(seen.answered.load(Ordering::Relaxed) <= seen.asked.load(Ordering::Relaxed));
     assert_eq!(*seen.faults.lock().unwrap(), Vec::<String>::new());
 
-    // Of each server the generations only grow.
-    let mut newest = std::collections::BTreeMap::new();
+    let mut life = Life::default();
     while let Some(event) = events.next().await {
-        if let HostEvent::State { server, generation, .. } | HostEvent::Client { server, generation, .. } =
-            event
-        {
-            let before = newest.insert(server, generation);
-            assert!(before.is_none_or(|before| before <= generation));
-        }
+        life.goes_on(&event);
     }
     drop((host, orders));
     let runtime = tokio::runtime::Handle::current();
