@@ -63,6 +63,8 @@ pub struct Connection {
     pub(crate) tools: ToolTable,
     pub(crate) task_tools: TaskTools,
     pub(crate) wants_restart: bool,
+    /// Notifications of the application that wait for a new session.
+    pub(crate) notices: Vec<Bytes>,
     pub(crate) roots: Roots,
     /// Of which it was said that they are in use.
     pub(crate) deprecated_in_use: Vec<DeprecatedFeature>,
@@ -89,6 +91,7 @@ impl Connection {
             tools: ToolTable::new(&config.limits),
             task_tools: TaskTools::new(&config.limits),
             wants_restart: false,
+            notices: Vec::new(),
             roots: Roots::new(config.roots.clone().unwrap_or_default()),
             deprecated_in_use: Vec::new(),
             cache: ResultCache::new(config.cache),
@@ -154,16 +157,27 @@ impl Connection {
         Ok(call)
     }
 
-    /// Sends a notification. Nothing comes back.
+    /// Sends a notification. Nothing comes back. What is said while there is no session is said in the next one, before anything
+    /// that is asked in it.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), with [`Misuse::Reserved`] for the notifications that the connection sends by itself and
+    /// As [`call`](Self::call), with [`Misuse::TooManyNotices`] where too many wait for a session, [`Misuse::Reserved`] for the notifications that the connection sends by itself and
     /// [`Misuse::NotDeclaredByClient`] for those of a capability that was not declared.
     pub fn notify(&mut self, method: &str, params: Option<&RawJson>) -> Result<(), Misuse> {
-        let version = self.ready()?.protocol_version;
+        let version = self.usable()?.protocol_version;
         gate::check_notification(method, version, self.config.roots.is_some())?;
-        self.queue_notification(method, params, None)
+        if self.is_ready() {
+            return self.queue_notification(method, params, None);
+        }
+        let limit = self.config.limits.max_waiting_notices;
+        if self.notices.len() >= limit {
+            return Err(Misuse::TooManyNotices { limit });
+        }
+        envelope::notification(&mut self.scratch, method, params)?;
+        let message = self.take_message();
+        self.notices.push(message);
+        Ok(())
     }
 
     /// Ends a call for the application. If the request may have left, the server is told, except for `initialize`,
@@ -187,6 +201,7 @@ impl Connection {
             }
             Some(state) => {
                 self.withdraw_task_questions(&state);
+                drop(self.undesire(&state));
                 self.carrier_left(call);
             }
             None => {}
@@ -239,6 +254,7 @@ impl Connection {
         }
         self.phase = Phase::Closed;
         self.transmits.clear();
+        self.notices = Vec::new();
         self.scratch = Vec::new();
         let mut calls: Vec<CallId> = self.calls.keys().copied().collect();
         calls.sort_unstable();
@@ -470,6 +486,7 @@ impl Connection {
             CallKind::Listen => {
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.give_up_resources(now, call, state);
+                self.carrier_left(call);
             }
             CallKind::Subscribe(listen) => {
                 if let Err(error) = outcome {

@@ -199,7 +199,8 @@ impl std::error::Error for CallError {
 }
 
 /// A command that this state of the connection does not allow. Nothing was sent and nothing changed. In `mcp-client` it is an error of kind
-/// `Misuse` (`Closed` and `LimitExceeded` for [`Closed`](Self::Closed) and [`TooManyCalls`](Self::TooManyCalls)).
+/// `Misuse` (`Closed` for [`Closed`](Self::Closed), `LimitExceeded` for [`TooManyCalls`](Self::TooManyCalls) and
+/// [`TooManyNotices`](Self::TooManyNotices)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
@@ -253,6 +254,11 @@ pub enum Misuse {
         /// The limit.
         limit: usize,
     },
+    /// As many notifications wait for a new session as [`Limits::max_waiting_notices`](crate::Limits::max_waiting_notices) allows.
+    TooManyNotices {
+        /// The limit.
+        limit: usize,
+    },
     /// The client did not declare the capability that this notification needs.
     NotDeclaredByClient {
         /// The capability.
@@ -295,6 +301,9 @@ impl fmt::Display for Misuse {
             Self::StaleRequest => f.write_str("the request of the server is no longer open"),
             Self::UnsendableArgument { reason } => f.write_str(reason),
             Self::TooManyCalls { limit } => write!(f, "{limit} calls are in flight, which is the limit"),
+            Self::TooManyNotices { limit } => {
+                write!(f, "{limit} notifications wait for a new session, which is the limit")
+            }
             Self::NotDeclaredByClient { capability } => {
                 write!(f, "the client did not declare the capability {capability}")
             }

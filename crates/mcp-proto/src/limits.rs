@@ -65,8 +65,8 @@ pub struct Limits {
     /// Answers to the server that wait to be written, on a channel; kept by the driver. Default 1,024. At the limit nothing more is
     /// read until the server has read some of them. At least 1.
     pub max_waiting_answers: usize,
-    /// Messages that no call waits for (answers, notifications) and that wait to be written or accepted; kept by the driver. Default
-    /// 8,192. At the limit the application's notifications are refused, and at twice the limit the notices that calls were given
+    /// Messages that no call waits for (answers, notifications) and that wait to be written or accepted; kept by the driver, and by the
+    /// core notifications that wait for a new session. Default 8,192. At the limit the application's notifications are refused, and at twice the limit the notices that calls were given
     /// up are dropped: each is a courtesy.
     pub max_waiting_notices: usize,
     /// Answers and notices posted at the same time over HTTP; kept by the driver. Default 64. While all are under way nothing more is

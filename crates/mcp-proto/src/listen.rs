@@ -17,9 +17,8 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef, RequestId};
 use mcp_model::{
-    FromJson, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter,
-    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, ToJson, methods,
-    subscription_id,
+    FromJson, SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
+    SubscriptionsListenRequestParams, ToJson, methods, subscription_id,
 };
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
@@ -66,9 +65,7 @@ impl Connection {
         wanted: &SubscriptionFilter,
         options: &CallOptions,
     ) -> Result<CallId, Misuse> {
-        let Phase::Ready { server } = &self.phase else {
-            return Err(if self.is_closed() { Misuse::Closed } else { Misuse::NotReady });
-        };
+        let server = self.usable()?;
         let version = server.protocol_version;
         let uris = wanted.resource_subscriptions.clone().unwrap_or_default();
         if version.is_legacy() && !uris.is_empty() {
@@ -97,31 +94,85 @@ impl Connection {
                 }
             }
             self.listen_to_legacy(now, call, listening, options);
+            if self.is_ready() {
+                self.ask_for_resources(now, call);
+            } else {
+                self.hold(now, call);
+            }
         }
         Ok(call)
     }
 
     fn listen_to_legacy(&mut self, now: Instant, call: CallId, listening: Listening, options: &CallOptions) {
-        let uris = listening.pending.clone();
         // It has no id: the requests of it have.
         let mut state = CallState::new(CallKind::Listen, RequestId::Integer(0), now, options);
         state.on_wire = false;
         state.listening = Some(Box::new(listening));
         self.arm(state.deadline, Timer::Call(call));
         self.calls.insert(call, state);
-        for uri in uris {
+    }
+
+    /// Asks a legacy server, which has a session, for each resource that it has not agreed to yet.
+    pub(crate) fn ask_for_resources(&mut self, now: Instant, listen: CallId) {
+        // What was asked for in an earlier session is not answered any more.
+        for request in self.requests_for(listen) {
+            drop(self.remove_call(request));
+        }
+        let Some(state) = self.calls.get(&listen) else { return };
+        let pending = state.listening.as_ref().map(|listening| listening.pending.clone());
+        let options = CallOptions::with_timeout(state.timeout);
+        for uri in pending.unwrap_or_default() {
             let Some(params) = uri_params(&uri) else { continue };
             let request = self.next_call_id();
-            let kind = CallKind::Subscribe(call);
+            let kind = CallKind::Subscribe(listen);
             let method = methods::RESOURCES_SUBSCRIBE;
-            // Invariant: there is room, and the params are an object.
-            if self.send_request(now, request, method, Some(&params), kind, options).is_ok()
-                && let Some(state) = self.calls.get_mut(&request)
-            {
+            // There was room when it was made; where it had to wait for a session, others may have taken that.
+            if let Err(misuse) = self.send_request(now, request, method, Some(&params), kind, &options) {
+                if let Some(state) = self.remove_call(listen) {
+                    let error = CallError::Unsendable { misuse, dispatched: false };
+                    self.end_call(now, listen, &state, Err(error));
+                }
+                return;
+            }
+            if let Some(state) = self.calls.get_mut(&request) {
                 state.setup = Some(Setup::Subscribe(uri, params));
             }
         }
-        self.grant_if_complete(call);
+        self.grant_if_complete(listen);
+    }
+
+    /// The requests of a subscription that are not answered.
+    fn requests_for(&self, listen: CallId) -> Vec<CallId> {
+        let is_asked = |(call, state): (&CallId, &CallState)| {
+            (state.kind == CallKind::Subscribe(listen)).then_some(*call)
+        };
+        self.calls.iter().filter_map(is_asked).collect()
+    }
+
+    /// The server no longer knows the session of a request of this subscription. Returns whether that is taken care of: the
+    /// subscription asks again in the next session, once.
+    pub(crate) fn resubscribe(&mut self, now: Instant, request: CallId, listen: CallId) -> bool {
+        if let Some(asked) = self.calls.get_mut(&request)
+            && asked.session < self.session
+            && matches!(self.phase, Phase::Ready { .. })
+        {
+            // Others have made the new session meanwhile. This request only has to go there too.
+            asked.dispatched = false;
+            let goes_on = !std::mem::replace(&mut asked.resent, true);
+            if goes_on {
+                self.send_held(request);
+            }
+            return goes_on;
+        }
+        let Some(state) = self.calls.get_mut(&listen) else { return false };
+        if !self.phase.holds(listen) {
+            if std::mem::replace(&mut state.resent, true) {
+                return false;
+            }
+            self.renew_for(now, listen);
+        }
+        drop(self.remove_call(request));
+        true
     }
 
     /// A legacy server agreed to one resource, or did not.
@@ -231,40 +282,42 @@ impl Connection {
     /// A subscription is over: a legacy server is told for each resource that no other one wants. What it was asked for and has
     /// not answered is given up with it: nobody waits for that.
     pub(crate) fn give_up_resources(&mut self, now: Instant, listen: CallId, state: &CallState) {
-        let is_asked = |(call, state): (&CallId, &CallState)| {
-            (state.kind == CallKind::Subscribe(listen)).then_some(*call)
-        };
-        let asked: Vec<CallId> = self.calls.iter().filter_map(is_asked).collect();
-        for request in asked {
+        for request in self.requests_for(listen) {
             if let Some(state) = self.remove_call(request) {
                 self.withdraw(&state, None);
             }
         }
-        let legacy = |version: ProtocolVersion| version.is_legacy();
-        let Phase::Ready { server } = &self.phase else { return };
-        let Some(listening) = state.listening.as_ref().filter(|_| legacy(server.protocol_version)) else {
-            return;
-        };
-        let is_wanted = |uri: &String| {
-            let others = self.calls.values().filter_map(|other| other.listening.as_ref());
-            others.flat_map(|other| &other.wanted.resource_subscriptions).any(|others| others.contains(uri))
-        };
-        let gone: Vec<String> = listening
-            .wanted
-            .resource_subscriptions
-            .iter()
-            .flatten()
-            .filter(|uri| !is_wanted(uri))
-            .cloned()
-            .collect();
-        for uri in gone {
-            let Some(params) = uri_params(&uri) else { continue };
-            self.desired.apply(Setup::Unsubscribe(uri));
+        for params in self.undesire(state) {
+            if !self.is_ready() {
+                // There is no session that the server could know it from.
+                continue;
+            }
             let request = self.next_call_id();
             let (method, options) = (methods::RESOURCES_UNSUBSCRIBE, CallOptions::default());
             // A courtesy: without room for it the server goes on telling, and is not listened to.
             drop(self.send_request(now, request, method, Some(&params), CallKind::Restore, &options));
         }
+    }
+
+    /// The resources that nobody wants any more now that this subscription is over (legacy era): they are not subscribed to in a
+    /// new session.
+    pub(crate) fn undesire(&mut self, state: &CallState) -> Vec<RawJson> {
+        let is_legacy = self.server().is_some_and(|server| server.protocol_version.is_legacy());
+        let Some(listening) = state.listening.as_ref().filter(|_| is_legacy) else { return Vec::new() };
+        let is_wanted = |uri: &String| {
+            let others = self.calls.values().filter_map(|other| other.listening.as_ref());
+            others.flat_map(|other| &other.wanted.resource_subscriptions).any(|others| others.contains(uri))
+        };
+        let uris = listening.wanted.resource_subscriptions.iter().flatten();
+        let gone: Vec<_> = uris
+            .filter(|uri| !is_wanted(uri))
+            .filter_map(|uri| Some((uri.clone(), uri_params(uri)?)))
+            .collect();
+        let undesired = |(uri, params)| {
+            self.desired.apply(Setup::Unsubscribe(uri));
+            params
+        };
+        gone.into_iter().map(undesired).collect()
     }
 }
 

@@ -15,6 +15,8 @@
 //!                └──error, foreign revision, timeout──────┴───────closed by either side─────────────────────┴──> Closed
 //! ```
 //!
+//! A legacy session that the server lost over exchanges is renewed: `Ready`, `Renewing`, `Lost`, see `renewal`.
+//!
 //! While `Probing` nothing is answered: a modern server must never get a response. While `Initializing` and `Confirming`
 //! the server may already ping and log; nothing but the handshake goes out from our side, apart from answers.
 
@@ -23,6 +25,7 @@ use std::time::Instant;
 use mcp_jsonrpc::{ErrorObject, RawJson};
 use mcp_model::{Implementation, ProtocolVersion, ServerCapabilities};
 
+use crate::call::CallId;
 use crate::era::{Era, Verdict, VerdictReason};
 use crate::renewal::Renewal;
 
@@ -112,6 +115,11 @@ impl Phase {
             Self::Renewing(renewal) => Some(&renewal.server),
             Self::Idle | Self::Probing(_) | Self::Initializing(_) | Self::Closed => None,
         }
+    }
+
+    /// Whether a session is being renewed for which this call waits.
+    pub(crate) fn holds(&self, call: CallId) -> bool {
+        matches!(self, Self::Renewing(renewal) if renewal.holds(call))
     }
 
     /// The modern revision that requests are made under now; `None` in the legacy era and before anything is known.

@@ -2,15 +2,18 @@
 //! session id).
 //!
 //! ```text
-//!            a call meets 404                     result                     `initialized` delivered
-//!   Ready ──────────────────────> Initializing ──────────> Confirming ────────────────────────────────> Ready
-//!     ▲                              │  ▲  │                    │                        held calls are sent
-//!     │                              │  └──┘ carrier gone,      │
-//!     │                              │       others wait        │
-//!     └── next call <── Lost <───────┴── carrier gone, nobody waits
-//!                                    │
-//!                                    └── refused, foreign revision, too many attempts ──> Closed
+//!            a call meets 404                       `initialized` delivered
+//!   Ready ──────────────────> Renewing ────────────────────────────────────────> Ready
+//!     │                         │ ▲ │ ▲  what was held is said and asked
+//!     │                         │ └─┘ │  carrier gone, another call that waits takes over
+//!     │                         │     └─────────────────────┐
+//!     │            carrier gone,│nobody waits               │ next call or subscription
+//!     │                         ├────────────────> Lost ────┘
+//!     │                         └──refused, foreign revision, too many attempts──> Closed
+//!     └──(a late refusal by the session before: the call is only sent again)
 //! ```
+//!
+//! A subscription that asks for resources waits as a call does. A notification waits too, and is no reason to make a session.
 //!
 //! However many calls meet the loss at once there is one new handshake. The call that met it first, the *carrier*,
 //! lends its driver: the handshake's messages are transmits of that call. The server did not process what it refused
@@ -104,42 +107,53 @@ impl Desired {
     }
 }
 
+impl Renewal {
+    pub(crate) fn holds(&self, call: CallId) -> bool {
+        self.held.contains(&call)
+    }
+}
+
 impl Connection {
     /// The server refused the request of this call because it no longer knows the session, and so did not process it.
     ///
     /// Returns whether the call goes on: a new session is opened and the request is sent again. `false` for a call that
     /// is over, that met this before, or where there is no session to renew; then the driver fails it.
     pub fn handle_session_lost(&mut self, now: Instant, call: CallId) -> bool {
-        let Some(state) = self.calls.get_mut(&call) else { return false };
-        if state.resent || state.kind != CallKind::Ordinary || self.phase.modern().is_some() {
-            return false;
-        }
-        match &mut self.phase {
-            Phase::Renewing(renewal) => {
-                if !renewal.held.contains(&call) {
-                    renewal.held.push(call);
-                }
-            }
-            Phase::Ready { .. } | Phase::Lost { .. } => {}
+        let has_sessions =
+            matches!(self.phase, Phase::Ready { .. } | Phase::Renewing(_) | Phase::Lost { .. })
+                && self.phase.modern().is_none();
+        let Some(state) = self.calls.get_mut(&call).filter(|_| has_sessions) else { return false };
+        match state.kind {
+            CallKind::Ordinary if !state.resent => {}
+            CallKind::Subscribe(listen) => return self.resubscribe(now, call, listen),
             _ => return false,
         }
         state.resent = true;
         state.dispatched = false;
-        if matches!(self.phase, Phase::Renewing(_)) {
-            return true;
-        }
-        if state.session < self.session {
+        if state.session < self.session && matches!(self.phase, Phase::Ready { .. }) {
             // The refusal was on its way while others made the new session. This call only has to go there too.
             self.send_held(call);
             return true;
         }
-        // What the old session asked died with it, and an answer would reach the wrong one.
-        for (request, standing) in self.server_requests.drain() {
-            self.stand_no_more(now, request, &standing);
-            self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
+        self.renew_for(now, call)
+    }
+
+    /// There is no session any more, and this call waits for a new one. Returns whether there will be one.
+    pub(crate) fn renew_for(&mut self, now: Instant, call: CallId) -> bool {
+        if matches!(self.phase, Phase::Renewing(_)) {
+            if !self.phase.holds(call) {
+                self.hold(now, call);
+            }
+        } else {
+            // What the old session asked died with it, and an answer would reach the wrong one.
+            for (request, standing) in self.server_requests.drain() {
+                self.stand_no_more(now, request, &standing);
+                self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
+            }
+            self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));
+            self.hold(now, call);
         }
-        self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));
-        self.renew(now, call, vec![call], 0)
+        !self.is_closed()
     }
 
     /// A call that is made while there is no session: it waits for the next one, and makes it if nobody else does.
@@ -246,8 +260,17 @@ impl Connection {
                 self.diagnose(DiagnosticKind::SetupNotRestored, method);
             }
         }
+        self.tell_of_changed_roots();
+        for message in std::mem::take(&mut self.notices) {
+            let head = self.plain_head();
+            self.queue_message(message, TransmitKind::Notification, None, head);
+        }
         for call in renewal.held {
-            self.send_held(call);
+            if self.calls.get(&call).is_some_and(|state| state.kind == CallKind::Listen) {
+                self.ask_for_resources(now, call);
+            } else {
+                self.send_held(call);
+            }
         }
     }
 

@@ -121,6 +121,7 @@ fn a_refused_command_says_what_the_caller_did_wrong() {
         (Misuse::StaleRequest, "the request of the server is no longer open"),
         (Misuse::Started, "the connection was started before"),
         (Misuse::TooManyCalls { limit: 5 }, "5 calls are in flight, which is the limit"),
+        (Misuse::TooManyNotices { limit: 6 }, "6 notifications wait for a new session, which is the limit"),
         (Misuse::UnsendableArgument { reason: "why".to_owned() }, "why"),
         (Misuse::Unserializable, "the value does not serialise to JSON"),
         (Misuse::WrongAnswer, "an answer is missing, belongs to no question, or does not fit its question"),

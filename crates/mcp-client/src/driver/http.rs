@@ -133,9 +133,16 @@ impl HttpLink {
                         posted = converse(&connection, transmit, &weak, call) => posted,
                         _ = over => Ok(()),
                     };
-                    // One that got no answer will get none: what waits for it must not wait for its deadline.
+                    // One that got no answer will get none, except in a new session: what waits for it must not wait for its
+                    // deadline.
+                    let is_lost =
+                        matches!(&posted, Err(error) if matches!(error.kind(), ErrorKind::SessionLost));
                     if let Some(driver) = weak.upgrade() {
-                        driver.with(|core, now| core.cancel(now, call, None));
+                        driver.with(|core, now| {
+                            if !is_lost || !core.handle_session_lost(now, call) {
+                                core.cancel(now, call, None);
+                            }
+                        });
                     }
                     posted
                 }

@@ -286,7 +286,8 @@ impl Driver {
             handler.abort();
         }
         for transmit in outbox.background {
-            self.send_in_background(transmit, outbox.is_said);
+            // What waited for a new session was said as well.
+            self.send_in_background(transmit, outbox.is_said || outbox.renewed);
         }
         for question in outbox.questions {
             self.ask(question);

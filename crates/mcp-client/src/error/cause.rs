@@ -62,7 +62,7 @@ impl Cause {
                     _ => ErrorKind::LimitExceeded,
                 },
                 CallError::Timeout { .. } => ErrorKind::Timeout,
-                CallError::Unsendable { .. } => ErrorKind::Misuse,
+                CallError::Unsendable { misuse, .. } => kind_of(misuse),
                 CallError::EraChanged { .. } | CallError::UnsupportedVersion { .. } => {
                     ErrorKind::UnsupportedVersion
                 }
@@ -76,9 +76,8 @@ impl Cause {
                 SchemaError::LimitExceeded(_) => ErrorKind::LimitExceeded,
                 _ => ErrorKind::PeerMisbehaved,
             },
-            Self::Misuse(Misuse::Closed) => ErrorKind::Closed,
-            Self::Misuse(Misuse::TooManyCalls { .. }) => ErrorKind::LimitExceeded,
-            Self::Key(_) | Self::Misuse(_) | Self::MisuseBecause(_) => ErrorKind::Misuse,
+            Self::Misuse(misuse) => kind_of(misuse),
+            Self::Key(_) | Self::MisuseBecause(_) => ErrorKind::Misuse,
             Self::Result { .. } => ErrorKind::PeerMisbehaved,
             Self::Transport(error) => match error.kind() {
                 TransportKind::Closed => ErrorKind::Closed,
@@ -114,9 +113,7 @@ impl Cause {
                 SchemaError::LimitExceeded(limit) => Some(*limit),
                 _ => None,
             },
-            Self::Misuse(Misuse::TooManyCalls { limit }) => {
-                Some(Limit { name: "max_calls", value: as_u64(*limit) })
-            }
+            Self::Misuse(misuse) | Self::Call(CallError::Unsendable { misuse, .. }) => limit_of(misuse),
             Self::Call(
                 CallError::LimitExceeded { name, limit, .. } | CallError::Oversized { name, limit, .. },
             ) => Some(Limit { name, value: *limit }),
@@ -163,6 +160,24 @@ impl Cause {
             | Self::NotConnected(_)
             | Self::SessionLost => None,
         }
+    }
+}
+
+fn kind_of(misuse: &Misuse) -> ErrorKind {
+    match misuse {
+        Misuse::Closed => ErrorKind::Closed,
+        Misuse::TooManyCalls { .. } | Misuse::TooManyNotices { .. } => ErrorKind::LimitExceeded,
+        _ => ErrorKind::Misuse,
+    }
+}
+
+fn limit_of(misuse: &Misuse) -> Option<Limit> {
+    match misuse {
+        Misuse::TooManyCalls { limit } => Some(Limit { name: "max_calls", value: as_u64(*limit) }),
+        Misuse::TooManyNotices { limit } => {
+            Some(Limit { name: "max_waiting_notices", value: as_u64(*limit) })
+        }
+        _ => None,
     }
 }
 

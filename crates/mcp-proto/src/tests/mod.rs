@@ -23,6 +23,7 @@ mod mrtr;
 mod progress;
 mod refusals;
 mod renewal;
+mod renewal_meanwhile;
 mod replaced;
 mod retry;
 mod sampling;
@@ -36,7 +37,7 @@ mod urls_required;
 
 use std::time::{Duration, Instant};
 
-use mcp_jsonrpc::{DecodeLimits, RawJson, decode};
+use mcp_jsonrpc::{DecodeLimits, RawJson, RequestId, decode};
 use mcp_model::Implementation;
 use serde_json::{Value, json};
 
@@ -76,6 +77,13 @@ struct Session {
     events: Vec<Event>,
     /// What was said of deprecated features.
     deprecated: Vec<String>,
+}
+
+impl Connection {
+    /// Whose request this is, which the driver of an internal one is told with it.
+    fn call_of(&self, request: &RequestId) -> Option<CallId> {
+        self.wire.get(request).copied()
+    }
 }
 
 impl Session {

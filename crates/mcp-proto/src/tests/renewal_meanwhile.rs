@@ -1,0 +1,197 @@
+//! What is asked and given up while there is no session.
+
+use mcp_model::Root;
+use serde_json::{Value, json};
+
+use super::{ALL_CAPABILITIES, Session, config, raw};
+use crate::{CallError, CallId, CallOptions, Config, Event, Limits, Misuse, Wire};
+
+fn session_with(config: Config) -> (Session, CallId) {
+    let config = Config { wire: Wire::Exchanges, roots: Some(Vec::new()), ..config };
+    let mut session = Session::ready_with(config, "2025-11-25", ALL_CAPABILITIES);
+    let one = call(&mut session);
+    (session, one)
+}
+
+fn session() -> (Session, CallId) {
+    session_with(config())
+}
+
+fn call(session: &mut Session) -> CallId {
+    session.ask("tools/call", &json!({"name": "t"})).0
+}
+
+/// A session with a subscription that stands, whose loss this call will meet.
+fn subscribed() -> (Session, CallId, CallId) {
+    let (mut session, one) = session();
+    let (listen, request) = session.listen(&json!({"resourceSubscriptions": ["a:1"]}));
+    session.answer(&request["id"], &json!({}));
+    session.subscribed(listen);
+    (session, one, listen)
+}
+
+fn lose(session: &mut Session, call: CallId) {
+    assert!(session.core.handle_session_lost(session.now, call));
+    session.drain();
+}
+
+/// Nobody makes a new session until somebody asks for something.
+fn lose_and_leave(session: &mut Session, call: CallId) {
+    lose(session, call);
+    assert_eq!(session.only_sent()["method"], "initialize");
+    session.core.forget(call);
+    session.drain();
+}
+
+/// The handshake that was sent comes to an end. What is sent then.
+fn renewed(session: &mut Session) -> Vec<Value> {
+    let handshake = session.only_sent();
+    assert_eq!(handshake["method"], "initialize");
+    let capabilities: Value = serde_json::from_str(ALL_CAPABILITIES).unwrap();
+    session.answer(&handshake["id"], &json!({"protocolVersion": "2025-11-25", "capabilities": capabilities}));
+    assert_eq!(session.only_sent()["method"], "notifications/initialized");
+    session.core.handle_initialized_delivered(session.now);
+    session.sent()
+}
+
+fn methods(sent: &[Value]) -> Vec<&str> {
+    sent.iter().map(|sent| sent["method"].as_str().unwrap()).collect()
+}
+
+/// protocol:H-14: what nobody listens to any more is not subscribed to again.
+#[test]
+fn a_subscription_given_up_without_a_session_is_not_restored() {
+    let (mut session, one, listen) = subscribed();
+    lose(&mut session, one);
+    session.core.cancel(session.now, listen, None);
+    assert!(matches!(session.failure(listen), CallError::Cancelled { .. }));
+    assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
+
+    let (mut session, one, listen) = subscribed();
+    lose_and_leave(&mut session, one);
+    session.core.cancel(session.now, listen, None);
+    session.events();
+    let two = session.core.call(session.now, "ping", None, &CallOptions::default()).unwrap();
+    assert_eq!(methods(&renewed(&mut session)), ["ping"]);
+    assert!(session.core.is_open(two));
+
+    // Two wanted it, and one still does.
+    let (mut session, one, listen) = subscribed();
+    let (other, request) = session.listen(&json!({"resourceSubscriptions": ["a:1"]}));
+    session.answer(&request["id"], &json!({}));
+    session.subscribed(other);
+    lose(&mut session, one);
+    session.core.cancel(session.now, listen, None);
+    assert_eq!(methods(&renewed(&mut session)), ["resources/subscribe", "tools/call"]);
+}
+
+/// protocol:H-14
+#[test]
+fn a_subscription_asked_for_without_a_session_waits_for_the_new_one() {
+    let (mut session, one) = session();
+    lose(&mut session, one);
+    let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1", "a:2"]})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["tools/call", "resources/subscribe", "resources/subscribe"]);
+    session.events();
+    session.answer(&sent[1]["id"], &json!({}));
+    session.answer(&sent[2]["id"], &json!({}));
+    assert_eq!(session.subscribed(listen), wanted);
+
+    // Where nobody else makes the session, it does.
+    let (mut session, one) = self::session();
+    lose_and_leave(&mut session, one);
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    session.drain();
+    assert_eq!(session.sent[0].owner, Some(listen));
+    assert_eq!(methods(&renewed(&mut session)), ["resources/subscribe", "resources/subscribe"]);
+
+    // Given up before there is one.
+    let (mut session, one) = self::session();
+    lose(&mut session, one);
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    session.core.cancel(session.now, listen, None);
+    assert!(matches!(session.failure(listen), CallError::Cancelled { .. }));
+    assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
+}
+
+/// protocol:H-14: refused like any other request that the server did not process.
+#[test]
+fn a_subscription_whose_request_meets_the_loss_is_asked_for_again_once() {
+    let lost = |session: &mut Session, id: &Value| {
+        let request = id.as_i64().unwrap().into();
+        let call = session.core.call_of(&request).unwrap();
+        session.core.handle_session_lost(session.now, call)
+    };
+    let (mut session, _) = session();
+    let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1", "a:2"]})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let requests = session.sent();
+    assert!(lost(&mut session, &requests[0]["id"]));
+    assert!(lost(&mut session, &requests[1]["id"]));
+    let again = renewed(&mut session);
+    assert_eq!(methods(&again), ["resources/subscribe", "resources/subscribe"]);
+    session.events();
+    assert!(!lost(&mut session, &again[0]["id"]), "no storm");
+    session.answer(&again[0]["id"], &json!({}));
+    session.answer(&again[1]["id"], &json!({}));
+    assert_eq!(session.subscribed(listen), wanted);
+}
+
+/// protocol:H-14, auth:LIM-09
+#[test]
+fn what_is_said_without_a_session_is_said_in_the_new_one() {
+    let limits = Limits { max_waiting_notices: 2, ..Limits::default() };
+    let (mut session, one) = session_with(Config { limits, ..config() });
+    lose(&mut session, one);
+    let say = |session: &mut Session, what: i32| {
+        session.core.notify("vendor/said", Some(&raw(&json!({"what": what}))))
+    };
+    say(&mut session, 1).unwrap();
+    say(&mut session, 2).unwrap();
+    assert_eq!(say(&mut session, 3), Err(Misuse::TooManyNotices { limit: 2 }));
+    let reserved = session.core.notify("notifications/initialized", None);
+    assert!(matches!(reserved, Err(Misuse::Reserved { .. })), "{reserved:?}");
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["vendor/said", "vendor/said", "tools/call"]);
+    assert_eq!([&sent[0]["params"]["what"], &sent[1]["params"]["what"]], [&json!(1), &json!(2)]);
+    session.events();
+    say(&mut session, 4).unwrap();
+    assert_eq!(session.only_sent()["params"]["what"], 4);
+
+    let (mut session, one) = self::session();
+    lose_and_leave(&mut session, one);
+    say(&mut session, 1).unwrap();
+    assert!(session.sent().is_empty(), "it is no reason to make a session");
+    call_after(&mut session, &["vendor/said", "ping"]);
+
+    // protocol:R-05: other roots as well, where the server has asked for them.
+    let (mut session, one) = self::session();
+    session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+    session.sent();
+    lose_and_leave(&mut session, one);
+    session.core.set_roots(vec![Root::new("file:///a")]).unwrap();
+    call_after(&mut session, &["notifications/roots/list_changed", "ping"]);
+}
+
+fn call_after(session: &mut Session, expected: &[&str]) {
+    session.core.call(session.now, "ping", None, &CallOptions::default()).unwrap();
+    assert_eq!(methods(&renewed(session)), expected);
+}
+
+/// A refusal that comes late, when the next session is lost already: there is none to send to.
+#[test]
+fn a_late_refusal_by_an_old_session_makes_a_new_one_where_there_is_none() {
+    let (mut session, one) = session();
+    let two = call(&mut session);
+    lose(&mut session, one);
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["tools/call"]);
+    let three = call(&mut session);
+    lose_and_leave(&mut session, three);
+    session.events();
+    lose(&mut session, two);
+    assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
+    assert!(session.events().iter().any(|event| matches!(event, Event::SessionRenewed)));
+}
