@@ -110,7 +110,7 @@ fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
         // More digits than fit are more than the longest wait.
         Duration::from_secs(text.parse().unwrap_or(u64::MAX))
     } else {
-        http_date::parse(text)?.duration_since(now).unwrap_or_default()
+        http_date::parse(text, now)?.duration_since(now).unwrap_or_default()
     };
     Some(wait.min(MAX_RETRY_AFTER))
 }
@@ -350,6 +350,8 @@ mod tests {
             ("99999999999999999999999", Some(86_400)),
             ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
             ("Sun, 06 Nov 1994 08:49:36 GMT", Some(0)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            ("Sun Nov  6 08:50:37 1994", Some(60)),
             ("Fri, 31 Dec 9999 23:59:59 GMT", Some(86_400)),
             ("-1", None),
             ("+7", None),

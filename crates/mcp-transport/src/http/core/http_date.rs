@@ -1,25 +1,63 @@
-//! Dates in header fields: the one form that may be sent today, IMF-fixdate (RFC 9110 section 5.6.7).
+//! Dates in header fields: the form that may be sent today, and the two that have to be read all the same (RFC 9110 section 5.6.7).
 
 use std::time::{Duration, SystemTime};
 
 const DAY_SECONDS: u64 = 86_400;
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-const WEEKDAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
+const WEEKDAYS: [&[u8]; 7] =
+    [b"Thursday", b"Friday", b"Saturday", b"Sunday", b"Monday", b"Tuesday", b"Wednesday"];
 
-/// Reads `Sun, 06 Nov 1994 08:49:37 GMT`. `None` for another form, for a day that does not exist, for one whose name is
-/// wrong, and for years before 1970.
-pub(crate) fn parse(text: &str) -> Option<SystemTime> {
-    let [w1, w2, w3, b',', b' ', d1, d2, b' ', m1, m2, m3, b' ', y1, y2, y3, y4, b' ', time @ ..] =
-        text.as_bytes()
-    else {
+/// 365.2425 days, as a year has on average.
+const YEAR_SECONDS: u64 = 31_556_952;
+const FIFTY_YEARS: Duration = Duration::from_secs(50 * YEAR_SECONDS);
+
+/// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. `None` for another form, for
+/// a day that does not exist, for one whose name is wrong, and for years before 1970.
+///
+/// A year of two digits is the latest one of which the day has that name, no more than fifty years after `now`.
+pub(crate) fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
+    let Some((weekday, rest)) = text.split_once(", ") else { return asctime(text.as_bytes()) };
+    let weekday = weekday.as_bytes();
+    match rest.strip_suffix(" GMT")?.as_bytes() {
+        [d1, d2, b' ', m1, m2, m3, b' ', y1, y2, y3, y4, b' ', time @ ..] => {
+            let year = number(&[*y1, *y2, *y3, *y4])?;
+            let (time, name) = moment(year, &[*m1, *m2, *m3], &[*d1, *d2], time)?;
+            is_short_for(weekday, name).then_some(time)
+        }
+        [d1, d2, b'-', m1, m2, m3, b'-', y1, y2, b' ', time @ ..] => {
+            let latest = now.checked_add(FIFTY_YEARS)?;
+            let since_1970 = latest.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+            let year = (1970 + since_1970 / YEAR_SECONDS) / 100 * 100 + number(&[*y1, *y2])?;
+            let moments = [Some(year), year.checked_sub(100)].into_iter().flatten();
+            let mut moments = moments.filter_map(|year| moment(year, &[*m1, *m2, *m3], &[*d1, *d2], time));
+            moments.find(|(time, name)| *time <= latest && *name == weekday).map(|(time, _)| time)
+        }
+        _ => None,
+    }
+}
+
+/// `Sun Nov  6 08:49:37 1994`
+fn asctime(text: &[u8]) -> Option<SystemTime> {
+    let [w1, w2, w3, b' ', m1, m2, m3, b' ', d1, d2, b' ', time @ .., b' ', y1, y2, y3, y4] = text else {
         return None;
     };
-    let [h1, h2, b':', min1, min2, b':', s1, s2, b' ', b'G', b'M', b'T'] = time else { return None };
-    let two = |high: &u8, low: &u8| number(&[*high, *low]);
+    let tens = if *d1 == b' ' { b'0' } else { *d1 };
     let year = number(&[*y1, *y2, *y3, *y4])?;
-    let month = MONTHS.iter().position(|name| name.as_slice() == [*m1, *m2, *m3])?;
-    let day = two(d1, d2)?;
+    let (time, name) = moment(year, &[*m1, *m2, *m3], &[tens, *d2], time)?;
+    is_short_for(&[*w1, *w2, *w3], name).then_some(time)
+}
+
+fn is_short_for(short: &[u8], name: &[u8]) -> bool {
+    name.get(..3) == Some(short)
+}
+
+/// The moment and the name of its day.
+fn moment(year: u64, month: &[u8], day: &[u8], time: &[u8]) -> Option<(SystemTime, &'static [u8])> {
+    let [h1, h2, b':', min1, min2, b':', s1, s2] = time else { return None };
+    let two = |high: &u8, low: &u8| number(&[*high, *low]);
+    let month = MONTHS.iter().position(|name| name.as_slice() == month)?;
+    let day = number(day)?;
     let (hour, minute, second) = (two(h1, h2)?, two(min1, min2)?, two(s1, s2)?);
     // A leap second counts as the second after it, as clocks without leap seconds have it.
     if year < 1970 || hour > 23 || minute > 59 || second > 60 {
@@ -29,12 +67,10 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     if day > month_days(month, year) {
         return None;
     }
-    let weekday = usize::try_from(days % 7).ok().and_then(|at| WEEKDAYS.get(at))?;
-    if weekday.as_slice() != [*w1, *w2, *w3] {
-        return None;
-    }
     let seconds = days * DAY_SECONDS + hour * 3600 + minute * 60 + second;
-    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;
+    let name = usize::try_from(days % 7).ok().and_then(|at| WEEKDAYS.get(at))?;
+    Some((time, name))
 }
 
 fn number(digits: &[u8]) -> Option<u64> {
@@ -75,8 +111,13 @@ mod tests {
 
     use super::*;
 
+    /// In November 2026.
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_000_000)
+    }
+
     fn seconds(text: &str) -> Option<u64> {
-        parse(text).map(|time| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
+        parse(text, now()).map(|time| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs())
     }
 
     #[test]
@@ -89,6 +130,16 @@ mod tests {
             ("Wed, 21 Oct 2015 07:28:00 GMT", 1_445_412_480),
             ("Mon, 01 Mar 2100 00:00:00 GMT", 4_107_542_400),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+            // The two forms that nobody may send any more (RFC 9110 section 5.6.7).
+            ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+            ("Sun Nov  6 08:49:37 1994", 784_111_777),
+            ("Wednesday, 21-Oct-15 07:28:00 GMT", 1_445_412_480),
+            ("Wed Oct 21 07:28:00 2015", 1_445_412_480),
+            ("Saturday, 01-Jan-00 00:00:00 GMT", 946_684_800),
+            // No more than fifty years ahead, which end on 17 November 2076.
+            ("Sunday, 01-Nov-76 00:00:00 GMT", 3_371_414_400),
+            ("Wednesday, 01-Dec-76 00:00:00 GMT", 218_246_400),
+            ("Thursday, 01-Jan-70 00:00:00 GMT", 0),
         ] {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
@@ -99,8 +150,18 @@ mod tests {
         for text in [
             "",
             "7",
-            "Sunday, 06-Nov-94 08:49:37 GMT",
-            "Sun Nov  6 08:49:37 1994",
+            "Sun, 06-Nov-94 08:49:37 GMT",
+            "Sunday, 06 Nov 1994 08:49:37 GMT",
+            "Monday, 06-Nov-94 08:49:37 GMT",
+            "Sunday, 6-Nov-94 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37",
+            "Tuesday, 01-Dec-76 00:00:00 GMT",
+            "Wednesday, 31-Dec-69 23:59:59 GMT",
+            "Sun Nov 6 08:49:37 1994",
+            "Sun Nov 006 08:49:37 1994",
+            "Mon Nov  6 08:49:37 1994",
+            "Sun Nov  6 08:49:37 1994 GMT",
+            "Sun Nov  6 08:49:37 94",
             "Mon, 06 Nov 1994 08:49:37 GMT",
             "Sun, 6 Nov 1994 08:49:37 GMT",
             "Sun, 06 Nov 1994 08:49:37 UTC",
@@ -127,9 +188,17 @@ mod tests {
             for (month, name) in MONTHS.iter().enumerate() {
                 for day in 1..=month_days(month, year) {
                     let weekday = std::str::from_utf8(WEEKDAYS[expected as usize % 7]).unwrap();
-                    let name = std::str::from_utf8(*name).unwrap();
-                    let text = format!("{weekday}, {day:02} {name} {year} 00:00:00 GMT");
-                    assert_eq!(seconds(&text), Some(expected * DAY_SECONDS), "{text}");
+                    let (short, name) = (&weekday[..3], std::str::from_utf8(*name).unwrap());
+                    let mut forms = vec![
+                        format!("{short}, {day:02} {name} {year} 00:00:00 GMT"),
+                        format!("{short} {name} {day:2} 00:00:00 {year}"),
+                    ];
+                    if (1977..2076).contains(&year) {
+                        forms.push(format!("{weekday}, {day:02}-{name}-{:02} 00:00:00 GMT", year % 100));
+                    }
+                    for text in forms {
+                        assert_eq!(seconds(&text), Some(expected * DAY_SECONDS), "{text}");
+                    }
                     expected += 1;
                 }
             }
@@ -139,12 +208,14 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,40}") {
-            let _ = parse(&text);
+            let _ = parse(&text, now());
         }
 
         #[test]
-        fn no_date_like_text_makes_it_panic(text in "(Sun|Thu), [0-9]{2} (Feb|Nov) [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT") {
-            let _ = parse(&text);
+        fn no_date_like_text_makes_it_panic(
+            text in "(Sun|Thu|Sunday), [0-9]{2}[ -](Feb|Nov)[ -]([0-9]{2}|[0-9]{4}) [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+        ) {
+            let _ = parse(&text, now());
         }
     }
 }
