@@ -276,8 +276,11 @@ async fn heads_and_bodies_are_held_to_their_limits() {
             respond.headers_mut().append("x-long", "y".repeat(3000).parse().unwrap());
         }
     };
-    let cases: [(&Change, _); 2] = [(&many, ErrorKind::LimitExceeded), (&long, ErrorKind::PeerMisbehaved)];
-    for (change, kind) in cases {
+    let cases: [(&Change, _, _); 2] = [
+        (&many, ErrorKind::LimitExceeded, Some(("max_headers", 10))),
+        (&long, ErrorKind::PeerMisbehaved, None),
+    ];
+    for (change, kind, limit) in cases {
         let (outcome, _stream) = tokio::join!(exchange(&connection), async {
             let (_, _, mut respond) = within(asked.recv()).await.unwrap();
             let mut head = head("application/json");
@@ -286,6 +289,7 @@ async fn heads_and_bodies_are_held_to_their_limits() {
         });
         let error = outcome.unwrap_err();
         assert_eq!(error.kind(), kind, "{error:?}");
+        assert_eq!(error.limit().map(|limit| (limit.name, limit.value)), limit, "{error:?}");
         assert!(error.outcome_unknown());
     }
     assert!(asked.try_recv().is_err(), "not sent again");

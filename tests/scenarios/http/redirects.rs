@@ -64,10 +64,15 @@ async fn other_redirects_are_refused_and_leak_nothing() {
     let tls = format!("https://{}/mcp", elsewhere.address());
     for status in [301, 302, 303, 307, 308] {
         for location in [other_port.as_str(), &other_host, &tls, "/mcp/", "http://user:pw@x/"] {
-            if location == "/mcp/" && status > 303 {
-                continue;
-            }
             for method in ["POST", "GET", "DELETE"] {
+                let keeps_method = match status {
+                    301 | 302 => method != "POST",
+                    303 => method == "GET",
+                    _ => true,
+                };
+                if location == "/mcp/" && keeps_method {
+                    continue;
+                }
                 let server = Server::start().await;
                 let described =
                     HttpServer::new(&server.url()).unwrap().header("X-Api-Key", "canary").unwrap();
@@ -108,4 +113,37 @@ async fn other_redirects_are_refused_and_leak_nothing() {
     // Nobody even connected.
     let nobody = tokio::time::timeout(std::time::Duration::from_millis(20), elsewhere.accept()).await;
     assert!(nobody.is_err());
+}
+
+/// RFC 9110 section 15.4: 301 and 302 change nothing but a POST, and 303 is a GET anyway.
+#[tokio::test]
+async fn a_redirect_that_keeps_the_method_is_followed_by_any_status() {
+    for status in [301, 302, 303, 307, 308] {
+        let server = Server::start().await;
+        let connection = connect(&server);
+        let script = async {
+            let (mut peer, _) = server.request().await;
+            let head = "content-type: application/json\r\nmcp-session-id: s\r\n";
+            peer.respond("200 OK", head, INITIALIZED).await;
+            for method in ["GET", "DELETE"] {
+                if (method, status) == ("DELETE", 303) {
+                    continue;
+                }
+                assert_eq!(peer.request().await.method, method);
+                peer.respond(&format!("{status} Go"), "location: /mcp/\r\n", "").await;
+                let again = peer.request().await;
+                assert_eq!((again.method.as_str(), again.path.as_str()), (method, "/mcp/"));
+                assert_eq!(again.header("mcp-session-id"), Some("s"));
+                peer.respond("405 No", "", "").await;
+            }
+        };
+        let client = async {
+            exchange(&connection, initialize()).await.1.unwrap();
+            assert!(connection.open_stream(head()).await.unwrap().is_none());
+            if status != 303 {
+                connection.delete_session(head()).await.unwrap();
+            }
+        };
+        tokio::join!(script, client);
+    }
 }

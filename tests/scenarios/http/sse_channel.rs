@@ -72,6 +72,28 @@ async fn an_endpoint_elsewhere_is_refused() {
     }
 }
 
+/// RFC 3986 section 5.1.3: a reference is relative to the URL that the stream was got from in the end.
+#[tokio::test]
+async fn the_endpoint_is_relative_to_where_the_stream_was_moved() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let script = async {
+        let (mut peer, _) = server.request().await;
+        peer.respond("301 Go", "location: /sse/\r\n", "").await;
+        assert_eq!(peer.request().await.path, "/sse/");
+        peer.stream("").await;
+        peer.chunk("event: endpoint\ndata: messages?id=7\n\n").await;
+        let (mut other, post) = server.request().await;
+        other.respond("202 Accepted", "", "").await;
+        assert_eq!((post.method.as_str(), post.path.as_str()), ("POST", "/sse/messages?id=7"));
+    };
+    let client = async {
+        let (sender, _receiver) = connection.open_sse_channel().await.unwrap().unwrap();
+        sender.send(Bytes::from_static(b"{}")).await.unwrap();
+    };
+    within(async { tokio::join!(script, client) }).await;
+}
+
 /// protocol:H-61: anything else is not this transport
 #[tokio::test]
 async fn other_streams_are_not_this_transport() {

@@ -178,7 +178,8 @@ impl Fetcher {
             let (head, mut body) = response.into_parts();
             let status = head.status;
             if redirect::is_redirect(status) {
-                let next = redirect::follow_get(&target, &head.headers, hops, self.limits.max_redirects);
+                let limit = self.limits.max_redirects;
+                let next = redirect::follow(&target, &Method::GET, status, &head.headers, hops, limit);
                 target = next.map_err(|refused| fault::redirect(status, &refused))?;
                 hops += 1;
                 continue;

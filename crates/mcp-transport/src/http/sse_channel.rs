@@ -12,7 +12,7 @@ use super::core::classify::{Asked, Verdict, classify};
 use super::core::exchange::ExchangeCore;
 use super::core::target::Target;
 use super::exchange::Exchange;
-use super::io::open::{Boxed, Outgoing, Watch};
+use super::io::open::{Boxed, Opened, Outgoing, Watch};
 use super::line::Line;
 use super::post::{Departure, PostKind, RequestHead};
 use crate::{Error, ErrorKind, Received, Taker};
@@ -47,11 +47,12 @@ pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSend
         _ => return Ok(None),
     }
     let mut core = ChannelCore::new(now(), &shared.config);
-    let mut line = Line::new(Arc::clone(shared), RequestHead::default(), opened.connection);
+    let Opened { moved, connection, .. } = opened;
+    let mut line = Line::new(Arc::clone(shared), RequestHead::default(), connection);
     if !line.advance(&mut core).await? {
         return Ok(None);
     }
-    let Some(endpoint) = core.endpoint(&shared.target)? else { return Ok(None) };
+    let Some(endpoint) = core.endpoint(moved.as_ref().unwrap_or(&shared.target))? else { return Ok(None) };
     let sender = SseSender { shared: Arc::clone(shared), endpoint: Arc::new(endpoint) };
     Ok(Some((sender, SseReceiver { core, line })))
 }

@@ -211,11 +211,17 @@ pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {
     Error::new(ErrorKind::PeerMisbehaved, text).with_status(status.as_u16())
 }
 
-/// A response head beyond its limits.
+/// A response head beyond a limit, where it is not known which of the two.
 pub(crate) fn head_over_limit(limits: &HttpLimits) -> Error {
     let bytes = u64::try_from(limits.max_head_bytes).unwrap_or(u64::MAX);
     let text = format!("the response head exceeds {} fields or {bytes} bytes", limits.max_headers);
     Error::limit_exceeded("max_head_bytes", bytes, text).with_outcome_unknown(true)
+}
+
+pub(crate) fn too_many_fields(max_headers: usize) -> Error {
+    let limit = u64::try_from(max_headers).unwrap_or(u64::MAX);
+    Error::limit_exceeded("max_headers", limit, format!("the response head exceeds {limit} fields"))
+        .with_outcome_unknown(true)
 }
 
 pub(crate) fn packed(status: StatusCode) -> Error {

@@ -1,6 +1,6 @@
-//! Which redirects are followed: 307 and 308, within the origin, a few times, method and body unchanged.
+//! Which redirects are followed: within the origin, a few times, and only where method and body stay as they are.
 
-use http::{HeaderMap, StatusCode, header::LOCATION};
+use http::{HeaderMap, Method, StatusCode, header::LOCATION};
 
 use super::target::Target;
 
@@ -9,7 +9,7 @@ use super::target::Target;
 pub(crate) enum RefusedRedirect {
     /// It leads to another origin, named here; following it would carry credentials there.
     CrossOrigin { origin: String },
-    /// 301, 302 and 303 turn a POST into a GET. It leads elsewhere at this origin.
+    /// It would be repeated as a GET. It leads elsewhere at this origin.
     ChangesMethod { status: u16, origin: String },
     /// The `Location` is absent or no usable URL.
     NoLocation,
@@ -22,30 +22,29 @@ pub(crate) fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// Where to repeat the request, which was the `hops`-th one, counted from 0.
+/// Where to repeat a request of this method, which was the `hops`-th one, counted from 0.
 pub(crate) fn follow(
     from: &Target,
+    method: &Method,
     status: StatusCode,
     headers: &HeaderMap,
     hops: u32,
     limit: u32,
 ) -> Result<Target, RefusedRedirect> {
     let target = within_origin(from, headers)?;
-    if !matches!(status.as_u16(), 307 | 308) {
+    if changes(method, status) {
         return Err(RefusedRedirect::ChangesMethod { status: status.as_u16(), origin: target.to_string() });
     }
     if hops >= limit { Err(RefusedRedirect::TooMany { limit }) } else { Ok(target) }
 }
 
-/// The same for a GET of a document, whose method no redirect changes.
-pub(crate) fn follow_get(
-    from: &Target,
-    headers: &HeaderMap,
-    hops: u32,
-    limit: u32,
-) -> Result<Target, RefusedRedirect> {
-    let target = within_origin(from, headers)?;
-    if hops >= limit { Err(RefusedRedirect::TooMany { limit }) } else { Ok(target) }
+/// Whether a request of this method would be repeated as a GET (RFC 9110 section 15.4).
+fn changes(method: &Method, status: StatusCode) -> bool {
+    match status.as_u16() {
+        301 | 302 => *method == Method::POST,
+        303 => *method != Method::GET,
+        _ => false,
+    }
 }
 
 fn within_origin(from: &Target, headers: &HeaderMap) -> Result<Target, RefusedRedirect> {
@@ -70,7 +69,7 @@ mod tests {
             headers.insert(LOCATION, HeaderValue::from_str(location).unwrap());
         }
         let status = StatusCode::from_u16(status).unwrap();
-        follow(&from, status, &headers, hops, 3).map(|target| target.full())
+        follow(&from, &Method::POST, status, &headers, hops, 3).map(|target| target.full())
     }
 
     /// field:FR-058, auth:SEC-03, auth:LIM-03

@@ -63,6 +63,8 @@ impl Outgoing {
 /// A response whose head has come, with the connection its body comes on.
 #[derive(Debug)]
 pub(crate) struct Opened {
+    /// Where redirects led to, if there were any.
+    pub(crate) moved: Option<Target>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The session whose id the request carries.
@@ -140,8 +142,8 @@ async fn follow(
         let (response, wire) = send(pool, config, target, &outgoing, &mut *watch).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
-            let next =
-                redirect::follow(target, parts.status, &parts.headers, hops, config.limits.max_redirects);
+            let limit = config.limits.max_redirects;
+            let next = redirect::follow(target, &outgoing.method, parts.status, &parts.headers, hops, limit);
             pool.put(wire, Some(body));
             moved = Some(next.map_err(|refused| fault::redirect(parts.status, &refused))?);
             hops += 1;
@@ -158,7 +160,7 @@ async fn follow(
         }
         // HTTP/1.1 is held to it while it is read.
         if wire.is_http2() && parts.headers.len() > config.limits.max_headers {
-            return Err(fault::head_over_limit(&config.limits));
+            return Err(fault::too_many_fields(config.limits.max_headers));
         }
         if !is_identity_coded(&parts.headers) {
             return Err(fault::packed(parts.status));
@@ -169,6 +171,7 @@ async fn follow(
             headers: parts.headers,
             session: outgoing.session,
             is_plain: is_plain(target, config),
+            moved,
             connection,
         });
     }
