@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    mem::MaybeUninit,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
@@ -20,8 +21,11 @@ use crate::{
     },
 };
 
-/// One read. The pipe holds 64 KiB; a flood is then drained with few system calls.
-const READ_BYTES: usize = 32 * 1024;
+/// The first read, onto the stack: most of the time there is nothing, or a line or two.
+const FEW_BYTES: usize = 1024;
+
+/// A read once there was more. The pipe holds 64 KiB; a flood is then drained with few system calls.
+const MANY_BYTES: usize = 32 * 1024;
 
 pub(crate) struct StderrDrain {
     pipe: Option<BoxRead>,
@@ -29,8 +33,6 @@ pub(crate) struct StderrDrain {
     lines: Lines,
     line_bytes: usize,
     hook: Option<StderrHook>,
-    /// Made at the first byte: most servers are silent most of the time.
-    buffer: Vec<u8>,
 }
 
 impl StderrDrain {
@@ -41,16 +43,19 @@ impl StderrDrain {
             lines: Lines::new(limits),
             line_bytes: limits.line_bytes,
             hook,
-            buffer: Vec::new(),
         }
     }
 
     /// Reads all there is.
     pub(crate) fn poll_drain(&mut self, cx: &mut Context<'_>) {
         let Some(pipe) = &mut self.pipe else { return };
-        self.buffer.resize(READ_BYTES, 0);
+        let mut few = [MaybeUninit::uninit(); FEW_BYTES];
+        let mut many: Vec<u8> = Vec::new();
         loop {
-            let mut buf = ReadBuf::new(&mut self.buffer);
+            let mut buf = match many.capacity() {
+                0 => ReadBuf::uninit(&mut few),
+                _ => ReadBuf::uninit(many.spare_capacity_mut()),
+            };
             match Pin::new(&mut *pipe).poll_read(cx, &mut buf) {
                 Poll::Ready(Ok(())) if !buf.filled().is_empty() => {
                     let chunk = buf.filled();
@@ -58,17 +63,16 @@ impl StderrDrain {
                     if self.hook.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
                         self.lines.push(chunk, |line| show(&mut self.hook, line, self.line_bytes));
                     }
+                    if buf.remaining() == 0 {
+                        many.reserve(MANY_BYTES);
+                    }
                 }
                 Poll::Ready(_) => {
                     self.lines.finish(|line| show(&mut self.hook, line, self.line_bytes));
                     self.pipe = None;
-                    self.buffer = Vec::new();
                     return;
                 }
-                Poll::Pending => {
-                    self.buffer = Vec::new();
-                    return;
-                }
+                Poll::Pending => return,
             }
         }
     }
@@ -98,5 +102,57 @@ fn show(hook: &mut Option<StderrHook>, line: &str, max_bytes: usize) {
 impl fmt::Debug for StderrDrain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StderrDrain").field("over", &self.is_over()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, io, sync::Mutex, task::Waker};
+
+    use super::*;
+
+    /// Gives these many bytes at each read, as far as there is room; 0 is nothing yet.
+    struct Pipe {
+        reads: VecDeque<usize>,
+        /// How much room each read was given.
+        rooms: Arc<Mutex<Vec<usize>>>,
+    }
+
+    impl AsyncRead for Pipe {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            self.rooms.lock().unwrap().push(buf.remaining());
+            match self.reads.pop_front() {
+                Some(0) => Poll::Pending,
+                bytes => {
+                    let bytes = bytes.unwrap_or_default().min(buf.remaining());
+                    buf.put_slice(&vec![b'x'; bytes]);
+                    Poll::Ready(Ok(()))
+                }
+            }
+        }
+    }
+
+    /// It is looked at whenever anything happens on the connection, and mostly nothing is there.
+    #[test]
+    fn only_a_flood_gets_a_large_buffer() {
+        let rooms = Arc::new(Mutex::new(Vec::new()));
+        let reads = VecDeque::from([0, 9, 0, usize::MAX, usize::MAX, 9, 0, 0, 9]);
+        let pipe = Box::new(Pipe { reads, rooms: Arc::clone(&rooms) });
+        let mut drain = StderrDrain::new(pipe, StderrLimits::default(), None);
+        let mut drained = || {
+            drain.poll_drain(&mut Context::from_waker(Waker::noop()));
+            (std::mem::take(&mut *rooms.lock().unwrap()), drain.is_over())
+        };
+        let (few, many) = (FEW_BYTES, MANY_BYTES);
+        assert_eq!(drained(), (vec![few], false));
+        assert_eq!(drained(), (vec![few, few], false));
+        assert_eq!(drained(), (vec![few, many, many, many], false));
+        assert_eq!(drained(), (vec![few], false));
+        assert_eq!(drained(), (vec![few, few], true));
+        assert_eq!(drain.tail().len(), 9 + few + many + 9 + 9);
     }
 }
