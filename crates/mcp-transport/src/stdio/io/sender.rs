@@ -66,6 +66,10 @@ impl LineSender {
     ///
     /// While it is held nothing moves up and no writer gets at what is queued: hold it shortly, and never across an await. What is put
     /// in is written when somebody says [`write`](Self::write) or [`write_later`](Self::write_later) after it was let go.
+    ///
+    /// It is the guard of a lock that all of this sender takes. Until it is dropped or [freed](HeldLine::free), the same thread calls
+    /// nothing else of this sender, of a clone of it or of its receiver, and polls none of their futures: that would wait for itself
+    /// for ever, or panic.
     pub fn hold(&self) -> HeldLine<'_> {
         HeldLine { outbox: Some(lock(&self.handle.shared.outbox)), released: Released::default() }
     }
@@ -144,7 +148,8 @@ impl fmt::Debug for LineSender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(Ticket);
 
-/// The line of a connection while nothing moves in it; from [`LineSender::hold`].
+/// The line of a connection while nothing moves in it; from [`LineSender::hold`]. A lock: what may not be called meanwhile is said
+/// there.
 pub struct HeldLine<'a> {
     /// `None` once it is let go.
     outbox: Option<MutexGuard<'a, Outbox>>,
