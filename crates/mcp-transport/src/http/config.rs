@@ -43,7 +43,8 @@ pub struct HttpLimits {
     /// thousand servers at once. Connections beyond it are closed when their exchange ends.
     pub max_idle_connections: usize,
     /// Redirects followed for one request. Default 3, which covers `/mcp` to `/mcp/` and a moved path; only those within
-    /// the same origin that leave the method as it is are followed at all: 307, 308, of a GET all, of a DELETE 301 and 302. Beyond it the request fails with kind `PeerMisbehaved`.
+    /// the same origin that leave the method as it is are followed at all: 307, 308, of a GET all, of a DELETE 301 and 302.
+    /// Beyond it the request fails with kind `PeerMisbehaved`.
     pub max_redirects: u32,
     /// Consecutive attempts to reopen a stream that bring no progress. Default 5. After them the stream ends with the
     /// error of the last attempt.

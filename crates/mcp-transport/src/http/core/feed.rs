@@ -7,7 +7,6 @@ use bytes::Bytes;
 use mcp_jsonrpc::RequestId;
 use mcp_sse::{Event, LimitError, Limits, Parser};
 
-use super::block::BlockWatch;
 use super::dropped::DataWatch;
 use crate::{Limit, Received};
 
@@ -68,7 +67,6 @@ impl Overflow {
 pub(crate) struct Feed {
     parser: Parser,
     chunk: Bytes,
-    watch: BlockWatch,
     /// When the first byte of the unfinished event came.
     open_since: Option<Instant>,
     last_byte: Instant,
@@ -87,7 +85,6 @@ impl Feed {
         Self {
             parser: Parser::new(limits),
             chunk: Bytes::new(),
-            watch: BlockWatch::default(),
             open_since: None,
             last_byte: now,
             opened: now,
@@ -107,7 +104,6 @@ impl Feed {
     pub(crate) fn restart(&mut self, now: Instant) {
         self.parser.reset();
         self.chunk = Bytes::new();
-        self.watch = BlockWatch::default();
         self.open_since = None;
         self.last_byte = now;
         self.opened = now;
@@ -161,7 +157,6 @@ impl Feed {
         let passed = self.chunk.split_to(used);
         match event {
             Ok(event) => {
-                self.watch = BlockWatch::default();
                 self.open_since = None;
                 if let Some(watch) = &mut self.watch_data {
                     **watch = DataWatch::new();
@@ -202,7 +197,6 @@ impl Feed {
         }
         let (bytes, answer_to) = watch.take();
         self.dropping = false;
-        self.watch = BlockWatch::default();
         self.open_since = None;
         Err(Overflow { max_bytes: self.max_event_bytes, bytes, answer_to })
     }
@@ -212,7 +206,7 @@ impl Feed {
         if let Some(watch) = &mut self.watch_data {
             watch.pass(&self.chunk);
         }
-        if self.watch.push(&self.chunk) {
+        if self.parser.inside_block() {
             self.open_since.get_or_insert(self.last_byte);
         } else {
             self.open_since = None;
@@ -267,6 +261,8 @@ fn lent_payload(event: Event<'_>, chunk: &Bytes) -> Payload {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const CAP: usize = 64;
@@ -302,6 +298,55 @@ mod tests {
         assert!(matches!(feed.next(), Ok(None)));
         feed.push(now, Bytes::from_static(b"ta: two\n\n"));
         assert!(matches!(feed.next(), Ok(Some(Payload::Text(text))) if text == "two"));
+    }
+
+    /// auth:SEC-18: what ends without being an event stops the clock too, and comments that keep the stream alive do not start it.
+    #[test]
+    fn an_id_alone_is_over_at_its_blank_line() {
+        let start = Instant::now();
+        for mut feed in [Feed::new(start, CAP), Feed::shared(start, CAP)] {
+            texts(&mut feed, start, b"id: 1\n");
+            assert!(feed.message_deadline(Duration::ZERO).is_some());
+            for piece in [&b"\n: c\n"[..], b": c\n", b"\n: c"] {
+                texts(&mut feed, start, piece);
+                assert_eq!(feed.message_deadline(Duration::ZERO), None, "{piece:?}");
+            }
+        }
+    }
+
+    /// The slow twin: whether a line that is no comment came since the last blank line.
+    fn stands_inside_an_event(text: &str) -> bool {
+        let unix = text.replace("\r\n", "\n").replace('\r', "\n");
+        let mut lines = unix.split('\n').peekable();
+        let mut inside = false;
+        while let Some(line) = lines.next() {
+            match line {
+                "" if lines.peek().is_some() => inside = false,
+                "" => {}
+                line => inside |= !line.starts_with(':'),
+            }
+        }
+        inside
+    }
+
+    proptest! {
+        /// auth:SEC-18
+        #[test]
+        fn the_clock_runs_while_the_stream_stands_inside_an_event(
+            pieces in prop::collection::vec("(data: x|id: 1|:|d|\r|\n|\r\n){0,6}", 0..6),
+            shared: bool,
+        ) {
+            let now = Instant::now();
+            let mut feed = if shared { Feed::shared(now, CAP) } else { Feed::new(now, CAP) };
+            let mut text = String::new();
+            for piece in pieces {
+                text.push_str(&piece);
+                feed.push(now, Bytes::from(piece));
+                while feed.next_event().unwrap().is_some() {}
+                let runs = feed.message_deadline(Duration::ZERO).is_some();
+                prop_assert_eq!(runs, stands_inside_an_event(&text), "{:?}", text);
+            }
+        }
     }
 
     /// auth:SEC-18

@@ -2,7 +2,6 @@
 
 pub(crate) mod address;
 pub(crate) mod answer;
-pub(crate) mod block;
 pub(crate) mod body;
 pub(crate) mod channel;
 pub(crate) mod classify;
