@@ -319,10 +319,13 @@ impl LineDecoder {
             return;
         }
         let mark = if self.at_start && line.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        // One more than the limit may still be the CR of a line end.
-        let over = line.len() - mark > self.limits.max_line_bytes.saturating_add(1);
-        let Some(last) = line.last().filter(|_| over || self.dropping.is_some()) else { return };
+        let Some(last) = line.last() else { return };
         let cr = *last == b'\r';
+        // A CR may still be the one of a line end.
+        let is_over = line.len() - mark - usize::from(cr) > self.limits.max_line_bytes;
+        if !is_over && self.dropping.is_none() {
+            return;
+        }
         let dropping =
             self.dropping.get_or_insert_with(|| Dropping { bytes: 0, scan: AnswerScan::new(), cr: false });
         dropping.bytes += (line.len() - mark) as u64;

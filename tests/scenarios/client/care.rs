@@ -81,6 +81,72 @@ async fn a_line_that_does_not_end_is_told_of_while_it_lasts() {
     }
 }
 
+/// auth:LIM-08, auth:SEC-09: a flood of them is told in few events that count each, the ones that are told while they last too.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_large_lines_is_counted_and_costs_no_call() {
+    let (client, mut peer, events) = small_lines().await;
+    let call = client.call_tool("t", json!({})).timeout(60 * SECOND).into_future();
+    const FLOOD: usize = 2000;
+    let (outcome, ()) = tokio::join!(call, async {
+        let call = peer.expect("tools/call").await;
+        for number in 0..FLOOD {
+            peer.send_bytes(&[b'x'; 1002]).await;
+            if number % 2 == 0 {
+                tokio::time::sleep(SECOND / 1000).await;
+            }
+            peer.send_bytes(&[b'x'; 10]).await;
+            peer.send_bytes(b"\r\n").await;
+        }
+        let answer = json!({ "jsonrpc": "2.0", "id": call["id"], "result": { "content": [] } });
+        // In one go with another one.
+        peer.send_text(&format!("{}\n{answer}", "x".repeat(1001))).await;
+    });
+    outcome.unwrap();
+    // One is in the middle when the connection ends.
+    peer.send_bytes(&[b'x'; 1001]).await;
+    tokio::time::sleep(SECOND).await;
+    drop(peer);
+    tokio::time::sleep(SECOND).await;
+    assert!(client.is_closed());
+    let events = events.lock().unwrap();
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            ClientEvent::Diagnostic(diagnostic) if diagnostic.kind.as_str() == "oversized_message" => {
+                Some(diagnostic.count)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.iter().sum::<u64>(), FLOOD as u64 + 2, "{told:?}");
+    assert!(told.len() < 60, "{told:?}");
+}
+
+/// A connection that ends in the middle of an answer: the answer is lost with it.
+#[tokio::test(start_paused = true)]
+async fn a_large_answer_that_is_cut_off_ends_its_call_with_the_connection() {
+    for is_whole in [false, true] {
+        let (client, mut peer, events) = small_lines().await;
+        let call = client.call_tool("t", json!({})).timeout(60 * SECOND).into_future();
+        let (outcome, ()) = tokio::join!(call, async {
+            let id = peer.expect("tools/call").await["id"].clone();
+            peer.send_bytes(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"t":""#).as_bytes()).await;
+            peer.send_bytes(&[b'x'; 2000]).await;
+            tokio::time::sleep(SECOND).await;
+            if is_whole {
+                // All but the end of the line.
+                peer.send_bytes(b"\"}}").await;
+            }
+            drop(peer);
+        });
+        let error = outcome.unwrap_err();
+        let expected = if is_whole { ErrorKind::LimitExceeded } else { ErrorKind::Closed };
+        assert_eq!((error.kind(), error.outcome_unknown()), (expected, true));
+        assert_eq!(diagnostics(&events), ["oversized_message"]);
+        assert!(client.is_closed());
+    }
+}
+
 /// Where nobody can know whose answer it was, nobody is blamed: the call ends at its deadline.
 #[tokio::test(start_paused = true)]
 async fn a_large_line_that_is_no_answer_beyond_doubt_fails_nobody() {

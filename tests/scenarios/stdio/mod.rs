@@ -4,6 +4,7 @@ mod death;
 mod flood;
 mod framing;
 mod load;
+mod oversized;
 mod shutdown;
 mod spawning;
 mod streams;

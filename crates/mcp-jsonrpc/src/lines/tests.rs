@@ -58,19 +58,37 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]> + Clone, max_line_bytes: 
 fn read_in<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, asking: bool, max_line_bytes: usize) -> Vec<Seen> {
     let mut decoder = LineDecoder::new(LineLimits::new().with_max_line_bytes(max_line_bytes));
     let mut lines = Vec::new();
+    let (mut unfinished, mut at_start) = (Vec::new(), true);
     for mut chunk in chunks {
         while !chunk.is_empty() {
             let spare = decoder.spare();
             let now = spare.len().min(chunk.len());
             spare[..now].copy_from_slice(&chunk[..now]);
             decoder.commit(now);
+            unfinished.extend_from_slice(&chunk[..now]);
             chunk = &chunk[now..];
             drain(&mut decoder, asking, &mut lines);
+            if let Some(lf) = unfinished.iter().rposition(|byte| *byte == b'\n') {
+                unfinished.drain(..=lf);
+                at_start = false;
+            }
+            assert_eq!(decoder.oversized_bytes(), over(&unfinished, at_start, max_line_bytes));
         }
     }
     lines.extend(decoder.finish().map(seen));
     assert_eq!(decoder.finish(), None);
     lines
+}
+
+/// How much has come of a line that cannot end within the limit any more.
+fn over(unfinished: &[u8], at_start: bool, max_line_bytes: usize) -> Option<u64> {
+    let mark = if at_start { BYTE_ORDER_MARK } else { b"" };
+    if at_start && mark.starts_with(unfinished) {
+        return None;
+    }
+    let line = unfinished.strip_prefix(mark).unwrap_or(unfinished);
+    let text = line.strip_suffix(b"\r").unwrap_or(line);
+    (text.len() > max_line_bytes).then_some(line.len() as u64)
 }
 
 fn text(line: &str) -> Seen {
