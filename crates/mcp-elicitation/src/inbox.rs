@@ -26,12 +26,14 @@ use std::{error, fmt, sync::Mutex, sync::PoisonError, time::Duration};
 
 use serde_json::value::RawValue;
 
-use crate::{ElicitAction, ElicitRequest, ElicitResult, End, Revision};
+use crate::{ElicitAction, ElicitRequest, ElicitResult, End, RequestError, RequestRules, Revision};
 
 /// A question as the store keeps it.
 ///
-/// `params` are what the server wrote, checked by whoever publishes. A reader in another process parses them again with
-/// [`ElicitRequest::parse`] under `revision` and gets the same question.
+/// `params` are what the server wrote, checked by whoever publishes. A reader in another process [reads](Self::request) them again; under
+/// the rules of whoever published it gets the same question. What the entry keeps of those rules is the revision and the
+/// host of the server; a reader whose asking processes have other [limits](crate::RequestLimits) than the defaults, or
+/// [allow nullable fields](crate::RequestRules::allow_nullable_fields), names them in [`request_with`](Self::request_with).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct InboxEntry {
@@ -42,6 +44,9 @@ pub struct InboxEntry {
     pub server: String,
     /// The revision that `params` are read under.
     pub revision: Revision,
+    /// The host name of the server, where it was known ([`UrlPolicy::server_host`](crate::UrlPolicy::server_host)): a URL that looks like
+    /// the server's is warned of wherever it is shown. `None` for a form.
+    pub server_host: Option<String>,
     /// The `params` of the elicitation. As confidential as what the server wrote into them; `Debug` shows their length.
     pub params: InboxParams,
     /// How long an answer is still of use, counted from publishing; `None` is for ever.
@@ -54,6 +59,7 @@ impl fmt::Debug for InboxEntry {
             .field("id", &self.id)
             .field("server_bytes", &self.server.len())
             .field("revision", &self.revision)
+            .field("server_host", &self.server_host)
             .field("params", &self.params)
             .field("expires_after", &self.expires_after)
             .finish()
@@ -69,10 +75,15 @@ impl InboxEntry {
         revision: Revision,
         request: &ElicitRequest,
     ) -> Self {
-        Self::from_parts(id, server, revision, InboxParams::from(request))
+        let mut entry = Self::from_parts(id, server, revision, InboxParams::from(request));
+        if let ElicitRequest::Url(request) = request {
+            entry.server_host = request.server_host().map(str::to_owned);
+        }
+        entry
     }
 
-    /// An entry as it comes out of a store. It never expires unless [`expires_after`](Self::expires_after) is set.
+    /// An entry as it comes out of a store. It never expires unless [`expires_after`](Self::expires_after) is set, and has no
+    /// [`server_host`](Self::server_host) until it gets one.
     #[must_use]
     pub fn from_parts(
         id: impl Into<String>,
@@ -80,15 +91,30 @@ impl InboxEntry {
         revision: Revision,
         params: InboxParams,
     ) -> Self {
-        Self { id: id.into(), server: server.into(), revision, params, expires_after: None }
+        let (id, server) = (id.into(), server.into());
+        Self { id, server, revision, server_host: None, params, expires_after: None }
     }
 
-    /// The question, read again.
+    /// The question, read again by the [default rules](RequestRules::new).
     ///
     /// # Errors
-    /// Those of [`ElicitRequest::parse`]: the store's text is not what was published, or was read by wider limits.
-    pub fn request(&self) -> Result<ElicitRequest, crate::RequestError> {
-        ElicitRequest::parse(self.params.as_str(), self.revision)
+    /// Those of [`ElicitRequest::parse`]: the store's text is not what was published, or was read by wider rules.
+    pub fn request(&self) -> Result<ElicitRequest, RequestError> {
+        self.request_with(&RequestRules::new(self.revision))
+    }
+
+    /// The question, read again by the rules that whoever published it has. The revision is the entry's, and so is the host of the
+    /// server, unless `rules` name one.
+    ///
+    /// # Errors
+    /// Those of [`ElicitRequest::parse_with`]: the store's text is not what was published, or was read by wider rules.
+    pub fn request_with(&self, rules: &RequestRules) -> Result<ElicitRequest, RequestError> {
+        let mut rules = rules.clone();
+        rules.revision = self.revision;
+        if let (None, Some(host)) = (rules.url.server_host(), &self.server_host) {
+            rules.url = rules.url.server_of_host(host);
+        }
+        ElicitRequest::parse_with(self.params.as_str(), &rules)
     }
 }
 
@@ -352,6 +378,54 @@ mod tests {
         inbox.acknowledge("a", ElicitAction::Decline).unwrap();
         assert!(!inbox.answer("a", ElicitResult::decline()), "closed");
         assert!(inbox.open().is_empty());
+    }
+
+    /// One that bends a rule or has more of something is no less a question where it is answered.
+    #[test]
+    fn an_entry_is_read_again_by_the_rules_of_whoever_published_it() {
+        let revision = Revision::V2025_11_25;
+        let nullable = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":["string","null"]}}}}"#;
+        let message = "m".repeat(5_000);
+        let long =
+            format!(r#"{{"message":"{message}","requestedSchema":{{"type":"object","properties":{{}}}}}}"#);
+        let limits = crate::RequestLimits { max_message_chars: 5_000, ..crate::RequestLimits::default() };
+        for (params, rules) in [
+            (nullable, RequestRules::new(revision).allow_nullable_fields(true)),
+            (long.as_str(), RequestRules::new(revision).limits(limits)),
+        ] {
+            let published = ElicitRequest::parse_with(params, &rules).unwrap();
+            let entry = InboxEntry::new("a", "srv", revision, &published);
+            assert!(entry.request().is_err(), "the default rules refuse it");
+            let other_revision = RequestRules { revision: Revision::V2026_07_28, ..rules };
+            let read = entry.request_with(&other_revision).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{published:?}"));
+        }
+    }
+
+    // auth:SEC-06
+    #[test]
+    fn a_host_that_poses_as_the_server_is_warned_of_wherever_the_entry_is_read() {
+        use crate::{UrlPolicy, UrlWarning};
+        let revision = Revision::V2026_07_28;
+        let params = r#"{"mode":"url","message":"m","url":"https://mcp.example.com.evil.net/"}"#;
+        let warns = |request: &ElicitRequest| match request {
+            ElicitRequest::Url(request) => request.url().warnings().contains(&UrlWarning::Lookalike),
+            ElicitRequest::Form(_) => panic!("a URL"),
+        };
+        let policy = UrlPolicy::default().server("https://mcp.example.com/mcp");
+        let rules = RequestRules::new(revision).url(policy);
+        let published = ElicitRequest::parse_with(params, &rules).unwrap();
+        assert!(warns(&published));
+        let mut entry = InboxEntry::new("a", "srv", revision, &published);
+        assert_eq!(entry.server_host.as_deref(), Some("mcp.example.com"));
+        assert!(warns(&entry.request().unwrap()));
+        // The reader's own word about the server counts for more than the store's.
+        let other = RequestRules::new(revision).url(UrlPolicy::default().server("https://evil.net"));
+        assert!(!warns(&entry.request_with(&other).unwrap()));
+        for broken in ["", " ", "a b", "a\0", "[", "::1"] {
+            entry.server_host = Some(broken.to_owned());
+            assert!(!warns(&entry.request().unwrap()), "{broken:?}");
+        }
     }
 
     #[test]

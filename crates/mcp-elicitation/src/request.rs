@@ -252,6 +252,8 @@ pub struct UrlRequest {
     message: String,
     url: SafeUrl,
     elicitation_id: Option<String>,
+    /// The host of the server, by which the URL was judged.
+    server_host: Option<String>,
     raw: Box<RawValue>,
 }
 
@@ -264,7 +266,8 @@ impl UrlRequest {
         } else {
             None
         };
-        Some(Self { message: message?, url: url?, elicitation_id, raw: raw.to_owned() })
+        let server_host = reader.rules.url.server_host().map(str::to_owned);
+        Some(Self { message: message?, url: url?, elicitation_id, server_host, raw: raw.to_owned() })
     }
 
     /// Why the server wants the URL to be opened, safe to show. It holds no control characters.
@@ -289,6 +292,10 @@ impl UrlRequest {
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.raw
+    }
+
+    pub(crate) fn server_host(&self) -> Option<&str> {
+        self.server_host.as_deref()
     }
 
     /// Makes an answer fit to be sent: it keeps the action and never has content.

@@ -98,7 +98,7 @@ fn answer(file: &Path) -> Result<(), Failure> {
     // Checked here, so that the person hears of a mistake at once, and again by whoever asked.
     let checked = request.check(ElicitResult::accept(content))?;
     match inbox.answer(&open.entry().id, &checked)? {
-        Given::Taken => say("answered"),
+        Given::Recorded => say("answered"),
         other => return Err(format!("the answer came too late: {other:?}").into()),
     }
     Ok(())

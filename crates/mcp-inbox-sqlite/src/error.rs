@@ -43,6 +43,10 @@ pub enum ErrorKind {
     Unreadable,
 }
 
+/// The constraints that an id breaks which is there already.
+const DUPLICATE: [i32; 2] =
+    [rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY, rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE];
+
 impl Error {
     pub(crate) const fn new(kind: ErrorKind) -> Self {
         Self { kind, source: None }
@@ -61,10 +65,13 @@ impl Error {
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, NotADatabase};
         let kind = match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => ErrorKind::Busy,
-            Some(ConstraintViolation) => ErrorKind::Duplicate,
+            // Any other constraint is not the caller's doing: the file has something in it that nobody here wrote.
+            _ if error.sqlite_error().is_some_and(|error| DUPLICATE.contains(&error.extended_code)) => {
+                ErrorKind::Duplicate
+            }
             Some(NotADatabase) => ErrorKind::Foreign,
             _ => ErrorKind::Database,
         };

@@ -6,7 +6,7 @@ use mcp_elicitation::{ElicitAction, ElicitResult, Inbox, InboxEntry};
 use rusqlite::Connection;
 
 use crate::tests::{Folder, accept, entry};
-use crate::{ErrorKind, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
+use crate::{EndedAs, ErrorKind, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
 
 fn lasting(id: &str, time: Duration) -> InboxEntry {
     let mut entry = entry(id);
@@ -45,12 +45,12 @@ fn a_call_with_a_question_past_its_time_is_over() {
     assert_eq!(inbox.answer("a", &accept("7")).unwrap(), Given::Expired);
     inbox.put_away(&StoredCall::new("d", "hotel", "{}"), &[StoredQuestion::new("a", entry("d-a"))]).unwrap();
     assert!(inbox.claim("c").unwrap().is_none());
-    assert_eq!(inbox.answer("b", &accept("7")).unwrap(), Given::Ended("expired".to_owned()));
+    assert_eq!(inbox.answer("b", &accept("7")).unwrap(), Given::Ended(EndedAs::Expired));
     // One that is answered in time stays, however long its process takes.
     inbox.finish("d").unwrap();
     let in_time = [StoredQuestion::new("a", lasting("e-a", Duration::from_secs(3600)))];
     inbox.put_away(&StoredCall::new("e", "hotel", "{}"), &in_time).unwrap();
-    assert_eq!(inbox.answer("e-a", &accept("7")).unwrap(), Given::Taken);
+    assert_eq!(inbox.answer("e-a", &accept("7")).unwrap(), Given::Recorded);
     let past = "UPDATE questions SET expires_ms = 1 WHERE id = 'e-a'";
     assert_eq!(inbox.connection.lock().unwrap().execute(past, []).unwrap(), 1, "its time is over");
     assert_eq!(inbox.sweep().unwrap(), 0);
@@ -65,13 +65,13 @@ fn a_question_that_is_given_more_time_takes_answers_that_long() {
     inbox.publish(&lasting("r", Duration::ZERO)).unwrap_or_default();
     assert_eq!(inbox.answer("r", &accept("7")).unwrap(), Given::Expired);
     inbox.set_expiry("r", Some(Duration::from_secs(60))).unwrap();
-    assert_eq!(inbox.answer("r", &accept("7")).unwrap(), Given::Taken);
+    assert_eq!(inbox.answer("r", &accept("7")).unwrap(), Given::Recorded);
     inbox.publish(&lasting("s", Duration::from_secs(60))).unwrap();
     inbox.set_expiry("s", Some(Duration::ZERO)).unwrap();
     assert_eq!(inbox.answer("s", &accept("7")).unwrap(), Given::Expired);
     inbox.publish(&lasting("t", Duration::ZERO)).unwrap();
     inbox.set_expiry("t", None).unwrap();
-    assert_eq!(inbox.answer("t", &accept("7")).unwrap(), Given::Taken);
+    assert_eq!(inbox.answer("t", &accept("7")).unwrap(), Given::Recorded);
 }
 
 /// A disk without room: what was not written down is not there, and all goes on when there is room.
@@ -91,7 +91,7 @@ fn a_full_disk_loses_nothing_that_was_written_down() {
     assert_eq!(error.kind(), ErrorKind::Database);
     assert_eq!(inbox.open_questions().unwrap().len(), published + 1);
     limit(100_000);
-    assert_eq!(inbox.answer("first", &accept("7")).unwrap(), Given::Taken);
+    assert_eq!(inbox.answer("first", &accept("7")).unwrap(), Given::Recorded);
     assert_eq!(inbox.answers(&["first"]).unwrap().len(), 1);
 }
 
@@ -168,7 +168,7 @@ fn a_file_that_is_refused_is_not_changed() {
     };
     for mode in ["DELETE", "WAL"] {
         newer(mode);
-        check(ErrorKind::Newer { found: 99, known: 1 });
+        check(ErrorKind::Newer { found: 99, known: 2 });
         foreign(mode);
         check(ErrorKind::Foreign);
     }
@@ -244,7 +244,7 @@ fn a_row_in_a_broken_encoding_hides_no_other() {
         let is_whole = matches!(column, "owner" | "refusal");
         assert_eq!(inbox.unreadable_questions().unwrap(), usize::from(!is_whole), "{column}");
         assert_eq!(open.len(), 1 + usize::from(is_whole), "{column}");
-        assert_eq!(inbox.answer("good", &accept("7")).unwrap(), Given::Taken);
+        assert_eq!(inbox.answer("good", &accept("7")).unwrap(), Given::Recorded);
         assert_eq!(inbox.answers(&["bad", "good"]).unwrap().len(), 1, "{column}");
     }
 }

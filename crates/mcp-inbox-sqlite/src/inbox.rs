@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::error::{Error, ErrorKind};
 use crate::options::Options;
+use crate::questions::EndedAs;
 use crate::schema;
 use crate::text::Text;
 
@@ -18,6 +19,9 @@ use crate::text::Text;
 pub(crate) const ENDED: &str = "state = 'ended', params = NULL, answer = NULL, refusal = NULL";
 /// The same for a call, whose data holds what the server said.
 pub(crate) const FINISHED: &str = "state = 'finished', data = NULL";
+
+/// How a question ended that nobody ended in its time.
+const EXPIRED: &str = "expired";
 
 /// A store of open questions in a file.
 ///
@@ -197,8 +201,8 @@ pub(crate) fn insert(
     let now = now_ms();
     let expires = entry.expires_after.map(expiry_ms);
     transaction.execute(
-        "INSERT INTO questions (id, owner, server, revision, params, published_ms, expires_ms, state, call, key)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9)",
+        "INSERT INTO questions (id, owner, server, revision, params, published_ms, expires_ms, state, call, key, server_host)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9, ?10)",
         params![
             entry.id,
             owner,
@@ -209,6 +213,7 @@ pub(crate) fn insert(
             expires,
             call.map(|(call, _)| call),
             call.map(|(_, key)| key),
+            entry.server_host,
         ],
     )?;
     Ok(())
@@ -242,7 +247,7 @@ pub(crate) fn sweep(transaction: &Transaction<'_>, options: &Options) -> Result<
     )?;
     let swept = transaction.execute(
         &format!(
-            "UPDATE questions SET {ENDED}, ended_as = 'expired', ended_ms = ?1
+            "UPDATE questions SET {ENDED}, ended_as = '{EXPIRED}', ended_ms = ?1
              WHERE state <> 'ended' AND CASE WHEN call IS NULL THEN expires_ms <= ?1
              ELSE EXISTS (SELECT 1 FROM calls WHERE id = call AND state = 'finished') END"
         ),
@@ -274,6 +279,18 @@ pub(crate) fn forget(transaction: &Transaction<'_>, max: usize) -> Result<(), Er
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What a name of the table says.
+pub(crate) fn ended_as(name: String) -> EndedAs {
+    let answered = [ElicitAction::Accept, ElicitAction::Decline, ElicitAction::Cancel].map(End::Answered);
+    let others =
+        [End::ConnectionLost, End::Failed, End::FlowEnded, End::NoHost, End::TimedOut, End::Withdrawn];
+    match answered.into_iter().chain(others).find(|end| end_name(*end) == name) {
+        Some(end) => EndedAs::Told(end),
+        None if name == EXPIRED => EndedAs::Expired,
+        None => EndedAs::Other(name),
+    }
 }
 
 fn action_name(action: ElicitAction) -> &'static str {
@@ -322,7 +339,7 @@ impl fmt::Debug for SqliteInbox {
 
 /// Reads what a row says of its question.
 pub(crate) fn entry(
-    (id, server, revision, params, expires_ms): (Text, Text, Text, Text, Option<i64>),
+    (id, server, revision, params, expires_ms, server_host): (Text, Text, Text, Text, Option<i64>, Text),
 ) -> Result<InboxEntry, Error> {
     let unreadable = || Error::new(ErrorKind::Unreadable);
     let (Some(id), Some(server), Some(revision)) = (id.exact(), server.exact(), revision.exact()) else {
@@ -332,6 +349,8 @@ pub(crate) fn entry(
     let params = params.exact().ok_or_else(unreadable)?;
     let params = mcp_elicitation::InboxParams::from_text(params).map_err(|_| unreadable())?;
     let mut entry = InboxEntry::from_parts(id, server, revision, params);
+    // One that cannot be read costs a warning, not the question.
+    entry.server_host = server_host.exact();
     entry.expires_after =
         expires_ms.map(|at| Duration::from_millis(u64::try_from(at.saturating_sub(now_ms())).unwrap_or(0)));
     Ok(entry)

@@ -17,4 +17,4 @@ pub use calls::{ClaimedCall, StoredCall, StoredQuestion};
 pub use error::{Error, ErrorKind};
 pub use inbox::SqliteInbox;
 pub use options::Options;
-pub use questions::{Given, OpenQuestion};
+pub use questions::{EndedAs, Given, OpenQuestion};

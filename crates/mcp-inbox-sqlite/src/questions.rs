@@ -1,10 +1,10 @@
 //! What a process does that answers.
 
-use mcp_elicitation::{ElicitResult, InboxEntry};
+use mcp_elicitation::{ElicitResult, End, InboxEntry};
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::{Error, ErrorKind};
-use crate::inbox::{SqliteInbox, entry, now_ms, sweep};
+use crate::inbox::{SqliteInbox, ended_as, entry, now_ms, sweep};
 use crate::text::Text;
 
 /// A question that waits for an answer.
@@ -42,14 +42,26 @@ impl OpenQuestion {
 pub enum Given {
     /// Another answer was first.
     AlreadyAnswered,
-    /// The question has ended, for the reason in the string: an action (`accept`, `decline`, `cancel`), or how else it went.
-    Ended(String),
+    /// The question has ended.
+    Ended(EndedAs),
     /// Its time is over.
     Expired,
-    /// It is written down, for whoever asked.
-    Taken,
+    /// It is written down, for whoever asked. Whether it fits, and is in time, is theirs to say.
+    Recorded,
     /// There is no such question, or it was forgotten.
     Unknown,
+}
+
+/// How a question ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EndedAs {
+    /// Its time passed, by the clock of the store, before the process that asked said anything.
+    Expired,
+    /// In a way that this version has no name for: what the file says of it, which a newer version wrote, or somebody else.
+    Other(String),
+    /// As the process that asked told.
+    Told(End),
 }
 
 impl SqliteInbox {
@@ -77,12 +89,12 @@ impl SqliteInbox {
     fn readable_and_not(&self) -> Result<(Vec<OpenQuestion>, usize), Error> {
         self.read(|transaction| {
             let mut statement = transaction.prepare(
-                "SELECT id, server, revision, params, expires_ms, refusal, call FROM questions
+                "SELECT id, server, revision, params, expires_ms, server_host, refusal, call FROM questions
                  WHERE state = 'open' AND (expires_ms IS NULL OR expires_ms > ?1) ORDER BY published_ms, id",
             )?;
             let rows = statement.query_map([now_ms()], |row| {
-                let parts = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-                Ok((parts, row.get::<_, Text>(5)?.lossy(), row.get::<_, Text>(6)?.lossy()))
+                let parts = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
+                Ok((parts, row.get::<_, Text>(6)?.lossy(), row.get::<_, Text>(7)?.lossy()))
             })?;
             let (mut open, mut unreadable) = (Vec::new(), 0);
             for row in rows {
@@ -108,13 +120,13 @@ impl SqliteInbox {
             return Err(Error::limit("an answer's size in bytes", self.options.max_answer_bytes));
         }
         self.write(|transaction| {
-            let taken = transaction.execute(
+            let recorded = transaction.execute(
                 "UPDATE questions SET state = 'answered', answer = ?2, refusal = NULL
                  WHERE id = ?1 AND state = 'open' AND (expires_ms IS NULL OR expires_ms > ?3)",
                 params![id, text, now_ms()],
             )?;
-            if taken > 0 {
-                return Ok(Given::Taken);
+            if recorded > 0 {
+                return Ok(Given::Recorded);
             }
             let found = transaction
                 .query_row("SELECT state, ended_as FROM questions WHERE id = ?1", [id], |row| {
@@ -123,7 +135,7 @@ impl SqliteInbox {
                 .optional()?;
             Ok(match found {
                 None => Given::Unknown,
-                Some((state, ended_as)) if state == "ended" => Given::Ended(ended_as.unwrap_or_default()),
+                Some((state, name)) if state == "ended" => Given::Ended(ended_as(name.unwrap_or_default())),
                 Some((state, _)) if state == "open" => Given::Expired,
                 Some(_) => Given::AlreadyAnswered,
             })

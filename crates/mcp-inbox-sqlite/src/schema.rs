@@ -28,7 +28,8 @@ use crate::error::{Error, ErrorKind};
 /// Tells the files of this crate from others: "MCPi".
 const APPLICATION_ID: i64 = 0x4D43_5069;
 /// Each step leads from the version of its index to the next.
-const STEPS: [&str; 1] = ["CREATE TABLE questions (
+const STEPS: [&str; 2] = [
+    "CREATE TABLE questions (
         id TEXT PRIMARY KEY,
         owner TEXT NOT NULL,
         server TEXT NOT NULL,
@@ -55,7 +56,9 @@ const STEPS: [&str; 1] = ["CREATE TABLE questions (
         claimed_by TEXT,
         finished_ms INTEGER
     ) STRICT;
-    CREATE INDEX calls_by_state ON calls (state, put_away_ms);"];
+    CREATE INDEX calls_by_state ON calls (state, put_away_ms);",
+    "ALTER TABLE questions ADD COLUMN server_host TEXT;",
+];
 
 /// Between two attempts at what SQLite does not wait for by itself.
 const PAUSE: Duration = Duration::from_millis(5);

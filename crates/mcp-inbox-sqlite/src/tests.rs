@@ -1,10 +1,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, End, Inbox, InboxEntry, Revision};
+use mcp_elicitation::{
+    ElicitAction, ElicitRequest, ElicitResult, End, Inbox, InboxEntry, RequestRules, Revision, UrlPolicy,
+    UrlWarning,
+};
 use rusqlite::Connection;
 
-use crate::{ErrorKind, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
+use crate::{EndedAs, ErrorKind, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
 
 const FORM: &str = r#"{"message":"Which room?","requestedSchema":{"type":"object","properties":{"room":{"type":"string"}}}}"#;
 
@@ -42,6 +45,61 @@ pub(crate) fn accept(room: &str) -> ElicitResult {
     ElicitResult::accept([("room".to_owned(), room.into())].into_iter().collect::<serde_json::Map<_, _>>())
 }
 
+fn told(end: End) -> Given {
+    Given::Ended(EndedAs::Told(end))
+}
+
+/// auth:SEC-06: whoever answers is warned of a URL that poses as the server's, as whoever asked is.
+#[test]
+fn a_question_keeps_the_host_of_the_server() {
+    let folder = Folder::new("host");
+    let revision = Revision::V2026_07_28;
+    let params = r#"{"mode":"url","message":"m","url":"https://mcp.example.com.evil.net/"}"#;
+    let policy = UrlPolicy::default().server("https://mcp.example.com/mcp");
+    let rules = RequestRules::new(revision).url(policy);
+    let published = ElicitRequest::parse_with(params, &rules).unwrap();
+    folder.open().publish(&InboxEntry::new("q", "srv", revision, &published)).unwrap();
+    let found = folder.open().open_questions().unwrap().remove(0);
+    let ElicitRequest::Url(found) = found.entry().request().unwrap() else { panic!("a URL") };
+    assert_eq!(found.url().warnings(), [UrlWarning::Lookalike]);
+}
+
+/// What an older version wrote down is there after an update.
+#[test]
+fn a_file_of_the_first_version_is_brought_up_to_date() {
+    let folder = Folder::new("older");
+    folder.open().publish(&entry("q")).unwrap();
+    let older = "ALTER TABLE questions DROP COLUMN server_host; PRAGMA user_version = 1;";
+    Connection::open(folder.file()).unwrap().execute_batch(older).unwrap();
+    let inbox = folder.open();
+    assert_eq!(inbox.open_questions().unwrap().len(), 1);
+    assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Recorded);
+}
+
+/// Only an id that is there already is the caller's doing.
+#[test]
+fn a_broken_constraint_is_a_duplicate_where_it_is_one() {
+    let folder = Folder::new("constraints");
+    drop(folder.open());
+    let connection = Connection::open(folder.file()).unwrap();
+    connection
+        .execute_batch("PRAGMA foreign_keys = ON; CREATE TABLE t (a UNIQUE, b NOT NULL DEFAULT 0);")
+        .unwrap();
+    let call = "INSERT INTO calls (id, server, put_away_ms, state) VALUES";
+    let question = "INSERT INTO questions (id, owner, server, revision, published_ms, state, call) VALUES";
+    for (sql, kind) in [
+        (format!("{call} ('a', 's', 1, 'waiting'), ('a', 's', 1, 'waiting')"), ErrorKind::Duplicate),
+        ("INSERT INTO t (a) VALUES (1), (1)".to_owned(), ErrorKind::Duplicate),
+        (format!("{call} ('a', 's', 1, 'no such state')"), ErrorKind::Database),
+        (format!("{call} ('a', 's', NULL, 'waiting')"), ErrorKind::Database),
+        (format!("{call} ('a', 's', 'no number', 'waiting')"), ErrorKind::Database),
+        (format!("{question} ('a', 'o', 's', 'r', 1, 'open', 'no such call')"), ErrorKind::Database),
+    ] {
+        let error = connection.execute_batch(&sql).unwrap_err();
+        assert_eq!(crate::Error::from(error).kind(), kind, "{sql}");
+    }
+}
+
 /// seed:S-30: a question is written down before it is shown, and an answer of another process reaches whoever asked.
 #[test]
 fn a_question_is_answered_from_another_process_once() {
@@ -53,7 +111,7 @@ fn a_question_is_answered_from_another_process_once() {
     assert_eq!(open[0].entry().server, "hotel");
     assert_eq!(open[0].entry().request().unwrap().message(), "Which room?");
 
-    assert_eq!(answering.answer("q", &accept("7")).unwrap(), Given::Taken);
+    assert_eq!(answering.answer("q", &accept("7")).unwrap(), Given::Recorded);
     assert_eq!(answering.answer("q", &accept("8")).unwrap(), Given::AlreadyAnswered);
     assert!(answering.open_questions().unwrap().is_empty());
     assert!(answering.answers(&["q"]).unwrap().is_empty(), "it did not ask");
@@ -62,7 +120,7 @@ fn a_question_is_answered_from_another_process_once() {
     assert!(asking.answers(&["q"]).unwrap().is_empty(), "given already");
 
     asking.acknowledge("q", ElicitAction::Accept).unwrap();
-    assert_eq!(answering.answer("q", &accept("9")).unwrap(), Given::Ended("accept".to_owned()));
+    assert_eq!(answering.answer("q", &accept("9")).unwrap(), told(End::Answered(ElicitAction::Accept)));
     assert_eq!(answering.answer("other", &accept("9")).unwrap(), Given::Unknown);
 }
 
@@ -73,7 +131,7 @@ fn an_answer_is_taken_by_whoever_asked_and_by_nobody_else() {
     let (shared, other) = (folder.open(), folder.open());
     for id in ["a-1", "b-1", "b-'\"2"] {
         shared.publish(&entry(id)).unwrap();
-        assert_eq!(other.answer(id, &accept(id)).unwrap(), Given::Taken);
+        assert_eq!(other.answer(id, &accept(id)).unwrap(), Given::Recorded);
     }
     other.publish(&entry("c-1")).unwrap();
     shared.answer("c-1", &accept("c-1")).unwrap();
@@ -99,7 +157,7 @@ fn an_answer_that_is_refused_opens_the_question_again_with_the_reason() {
     asking.answers(&["q"]).unwrap();
     asking.refuse("q", "room must be a string").unwrap();
     assert_eq!(answering.open_questions().unwrap()[0].refusal(), Some("room must be a string"));
-    assert_eq!(answering.answer("q", &accept("8")).unwrap(), Given::Taken);
+    assert_eq!(answering.answer("q", &accept("8")).unwrap(), Given::Recorded);
     assert_eq!(asking.answers(&["q"]).unwrap()[0].answer, accept("8"));
 }
 
@@ -111,7 +169,7 @@ fn a_question_that_ended_takes_no_answer_and_keeps_nothing() {
     inbox.answer("q", &accept("a secret room")).unwrap();
     inbox.fail("q", End::TimedOut).unwrap();
     assert!(inbox.answers(&["q"]).unwrap().is_empty());
-    assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Ended("timed out".to_owned()));
+    assert_eq!(inbox.answer("q", &accept("7")).unwrap(), told(End::TimedOut));
     drop(inbox);
     // Closing the last connection moves the log into the file.
     let bytes = std::fs::read(folder.file()).unwrap();
@@ -133,7 +191,7 @@ fn a_question_past_its_time_is_neither_listed_nor_answered() {
     assert_eq!(inbox.open_questions().unwrap().len(), 1);
     assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Expired);
     assert_eq!(inbox.sweep().unwrap(), 1);
-    assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Ended("expired".to_owned()));
+    assert_eq!(inbox.answer("q", &accept("7")).unwrap(), Given::Ended(EndedAs::Expired));
 }
 
 /// A clock that is set back by a day: for the store, everything in it is from a day later. What was answered, taken or ended
@@ -168,9 +226,9 @@ fn a_clock_that_is_set_back_revives_nothing() {
         for (id, expected) in [
             ("taken", Given::AlreadyAnswered),
             ("answered", Given::AlreadyAnswered),
-            ("acknowledged", Given::Ended("accept".to_owned())),
-            ("failed", Given::Ended("withdrawn".to_owned())),
-            ("expired", Given::Ended("expired".to_owned())),
+            ("acknowledged", told(End::Answered(ElicitAction::Accept))),
+            ("failed", told(End::Withdrawn)),
+            ("expired", Given::Ended(EndedAs::Expired)),
         ] {
             // Nor does another time, or a refusal of what is no answer, open anything.
             inbox.set_expiry(id, None).unwrap();
@@ -263,7 +321,7 @@ fn a_call_is_claimed_once_when_all_is_answered() {
     first.finish("c").unwrap();
     assert!(first.unfinished_calls().unwrap().is_empty());
     assert!(second.claim("c").unwrap().is_none());
-    assert_eq!(second.answer("c-a", &accept("7")).unwrap(), Given::Ended("call ended".to_owned()));
+    assert_eq!(second.answer("c-a", &accept("7")).unwrap(), told(End::FlowEnded));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, Inbox, InboxEntry, Revision};
-use mcp_inbox_sqlite::{Given, Options, SqliteInbox, StoredCall, StoredQuestion};
+use mcp_elicitation::{ElicitAction, ElicitRequest, ElicitResult, End, Inbox, InboxEntry, Revision};
+use mcp_inbox_sqlite::{EndedAs, Given, Options, SqliteInbox, StoredCall, StoredQuestion};
 
 const ROLE: &str = "INBOX_TEST_ROLE";
 const FILE: &str = "INBOX_TEST_FILE";
@@ -117,7 +117,7 @@ fn the_role_of_a_process_that_dies() {
         "answer without end" => loop {
             for open in inbox.open_questions().unwrap() {
                 let id = open.entry().id.clone();
-                if inbox.answer(&id, &ElicitResult::decline()).unwrap() == Given::Taken {
+                if inbox.answer(&id, &ElicitResult::decline()).unwrap() == Given::Recorded {
                     say(&id);
                 }
             }
@@ -140,16 +140,16 @@ fn the_role_of_a_process_that_dies() {
 #[test]
 fn killed_at_each_step_the_question_is_as_it_was_said() {
     for (step, expected) in [
-        ("published", Given::Taken),
+        ("published", Given::Recorded),
         ("taken", Given::AlreadyAnswered),
-        ("acknowledged", Given::Ended("accept".to_owned())),
+        ("acknowledged", Given::Ended(EndedAs::Told(End::Answered(ElicitAction::Accept)))),
     ] {
         let folder = folder(step);
         let file = folder.join("inbox.db");
         let answering = open(&file).unwrap();
         kill_when(start(step, &file), |line| {
             if line == "published" && step != "published" {
-                assert_eq!(answering.answer("q", &ElicitResult::decline()).unwrap(), Given::Taken);
+                assert_eq!(answering.answer("q", &ElicitResult::decline()).unwrap(), Given::Recorded);
             }
             line == step
         });
@@ -169,7 +169,7 @@ fn a_call_survives_those_who_put_it_away_and_is_never_resumed_twice() {
         kill_when(start("put away", &file), |line| line == "put away");
         let inbox = open(&file).unwrap();
         assert_eq!(inbox.open_questions().unwrap()[0].call(), Some("c"));
-        assert_eq!(inbox.answer("c-k", &ElicitResult::decline()).unwrap(), Given::Taken);
+        assert_eq!(inbox.answer("c-k", &ElicitResult::decline()).unwrap(), Given::Recorded);
         let mut command = start_finishing("resume", &file, finish);
         let said =
             kill_when(command.take().unwrap(), |line| line == if finish { "finished" } else { "claimed" });
@@ -231,7 +231,7 @@ fn killed_at_any_moment_nothing_is_lost_and_nothing_answered_twice() {
         let is_open = open.contains(id);
         let state = watching.answer(id, &ElicitResult::cancel()).unwrap();
         match state {
-            Given::Taken => assert!(is_open && !answered.contains(id), "{id}"),
+            Given::Recorded => assert!(is_open && !answered.contains(id), "{id}"),
             // Either somebody said so, or died between doing it and saying it.
             Given::AlreadyAnswered => assert!(!is_open, "{id}"),
             other => panic!("{id} was published and is {other:?}"),

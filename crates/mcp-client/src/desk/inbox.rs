@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_elicitation::{End, Inbox, InboxAnswer, InboxEntry, InboxError, InboxParams, Misuse, QuestionId};
+use mcp_elicitation::{End, Inbox, InboxAnswer, InboxEntry, InboxError, Misuse, QuestionId};
 use tokio::runtime::Id;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -129,12 +129,7 @@ impl State {
     pub(super) fn publish(&mut self, now: Instant, question: QuestionId) {
         let Some(open) = self.open.get_mut(&question) else { return };
         let id: Arc<str> = format!("{}-{question}", self.inbox.desk_id).into();
-        let mut entry = InboxEntry::from_parts(
-            &*id,
-            &*open.server,
-            open.arriving.revision,
-            InboxParams::from(&*open.request),
-        );
+        let mut entry = InboxEntry::new(&*id, &*open.server, open.arriving.revision, &open.request);
         entry.expires_after =
             self.machine.question_deadline(question).map(|at| at.saturating_duration_since(now));
         open.entry = Some(id);

@@ -58,6 +58,12 @@ impl UrlPolicy {
         self
     }
 
+    /// As [`server`](Self::server), for a [`server_host`](Self::server_host) that was kept.
+    pub(crate) fn server_of_host(self, host: &str) -> Self {
+        // By way of a URL, since a store is no more to be trusted than any file.
+        self.server(&format!("https://{host}"))
+    }
+
     /// The host name of the MCP server, if it was named.
     #[must_use]
     pub fn server_host(&self) -> Option<&str> {
