@@ -1,6 +1,7 @@
 //! Completion of prompt arguments and of the variables of resource templates.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,7 +10,7 @@ use crate::request::requests;
 use crate::{List, ProtocolVersion, ResultType, lenient, methods};
 
 /// Parameters of `completion/complete`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
     /// What the argument belongs to.
@@ -24,6 +25,8 @@ pub struct CompleteRequestParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CompleteRequestParams { reference, argument, context } sized { meta } }
 
 impl CompleteRequestParams {
     /// Asks how the argument `name`, typed as far as `value`, could go on.
@@ -109,8 +112,8 @@ pub struct ResourceTemplateReference {
     pub uri: String,
 }
 
-/// An argument as far as it has been typed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// An argument as far as it has been typed. `Debug` leaves out what that is: people type secrets, too.
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionArgument {
     /// The argument's name.
@@ -119,8 +122,10 @@ pub struct CompletionArgument {
     pub value: String,
 }
 
-/// What the completion may depend on (2025-06-18 and later).
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+crate::confidential::debug! { CompletionArgument { name } sized { value } }
+
+/// What the completion may depend on (2025-06-18 and later). `Debug` shows the names of the arguments.
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionContext {
     /// Arguments that are already decided, by name.
@@ -128,8 +133,15 @@ pub struct CompletionContext {
     pub arguments: Option<BTreeMap<String, String>>,
 }
 
+impl fmt::Debug for CompletionContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.arguments.as_ref().map(|arguments| arguments.keys().collect::<Vec<_>>());
+        f.debug_struct("CompletionContext").field("arguments", &names).finish()
+    }
+}
+
 /// Answer to `completion/complete`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompleteResult {
@@ -142,6 +154,8 @@ pub struct CompleteResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CompleteResult { completion, result_type } sized { meta } }
 
 /// Suggestions for an argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]

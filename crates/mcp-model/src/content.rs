@@ -135,7 +135,7 @@ impl SamplingMessageContentBlock {
 }
 
 /// Text.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "text")]
 #[non_exhaustive]
 pub struct TextContent {
@@ -149,6 +149,8 @@ pub struct TextContent {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { TextContent { text, annotations } sized { meta } }
+
 impl TextContent {
     /// Text without hints.
     #[must_use]
@@ -158,7 +160,7 @@ impl TextContent {
 }
 
 /// An image.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "image", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ImageContent {
@@ -174,6 +176,8 @@ pub struct ImageContent {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { ImageContent { data, mime_type, annotations } sized { meta } }
+
 impl ImageContent {
     /// An image given in base64.
     #[must_use]
@@ -183,7 +187,7 @@ impl ImageContent {
 }
 
 /// A sound (2025-03-26 and later).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "audio", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AudioContent {
@@ -199,6 +203,8 @@ pub struct AudioContent {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { AudioContent { data, mime_type, annotations } sized { meta } }
+
 impl AudioContent {
     /// A sound given in base64.
     #[must_use]
@@ -208,7 +214,7 @@ impl AudioContent {
 }
 
 /// The address of a resource (2025-06-18 and later). It need not appear in `resources/list`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "resource_link", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceLink {
@@ -239,6 +245,8 @@ pub struct ResourceLink {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { ResourceLink { uri, name, title, description, mime_type, size, icons, annotations } sized { meta } }
+
 impl ResourceLink {
     /// The resource at the address, under a name.
     #[must_use]
@@ -264,7 +272,7 @@ impl ResourceLink {
 }
 
 /// A resource inside a message.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "resource")]
 #[non_exhaustive]
 pub struct EmbeddedResource {
@@ -278,6 +286,8 @@ pub struct EmbeddedResource {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { EmbeddedResource { resource, annotations } sized { meta } }
+
 impl EmbeddedResource {
     /// The resource without hints.
     #[must_use]
@@ -287,7 +297,7 @@ impl EmbeddedResource {
 }
 
 /// The model asks for a tool call (2025-11-25 and later).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool_use")]
 #[non_exhaustive]
 pub struct ToolUseContent {
@@ -303,6 +313,8 @@ pub struct ToolUseContent {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { ToolUseContent { id, name } sized { meta, input } }
+
 impl ToolUseContent {
     /// A request for a call; `None` when `input` is not a JSON object.
     #[must_use]
@@ -312,7 +324,7 @@ impl ToolUseContent {
 }
 
 /// The outcome of a tool call (2025-11-25 and later).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool_result", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResultContent {
@@ -331,6 +343,8 @@ pub struct ToolResultContent {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { ToolResultContent { tool_use_id, content, structured_content, is_error } sized { meta } }
 
 impl ToolResultContent {
     /// The outcome of the call that was asked for under `tool_use_id`.

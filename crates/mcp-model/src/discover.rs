@@ -15,7 +15,7 @@ bare_params! {
 }
 
 /// Answer to `server/discover`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DiscoverResult {
@@ -40,6 +40,8 @@ pub struct DiscoverResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { DiscoverResult { supported_versions, capabilities, instructions, ttl_ms, cache_scope, result_type } sized { meta } }
 
 impl DiscoverResult {
     /// Who the server says it is; `None` when it does not say, or not legibly.

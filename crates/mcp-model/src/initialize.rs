@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Parameters of `initialize`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
@@ -23,6 +23,8 @@ pub struct InitializeRequestParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { InitializeRequestParams { protocol_version, capabilities, client_info } sized { meta } }
 
 impl InitializeRequestParams {
     /// An offer of `version`, with capabilities and names cut to what that revision defines.
@@ -46,7 +48,7 @@ impl InitializeRequestParams {
 }
 
 /// Answer to `initialize`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
@@ -65,6 +67,8 @@ pub struct InitializeResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { InitializeResult { protocol_version, capabilities, server_info, instructions } sized { meta } }
 
 impl InitializeResult {
     /// The negotiated version, or `None` when the server chose one that a handshake cannot lead to: an unknown one or

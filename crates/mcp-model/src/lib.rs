@@ -32,6 +32,7 @@
 mod cache;
 mod client_capabilities;
 mod completion;
+mod confidential;
 mod content;
 mod discover;
 mod error_data;

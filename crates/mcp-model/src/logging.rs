@@ -50,7 +50,7 @@ impl LoggingLevel {
 }
 
 /// Parameters of `logging/setLevel` (legacy revisions).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
     /// The least serious level to send from now on.
@@ -59,6 +59,8 @@ pub struct SetLevelRequestParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { SetLevelRequestParams { level } sized { meta } }
 
 impl SetLevelRequestParams {
     /// Asks for messages of this level and of more serious ones.
@@ -69,7 +71,7 @@ impl SetLevelRequestParams {
 }
 
 /// Parameters of `notifications/message`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
     /// How serious it is.
@@ -83,6 +85,8 @@ pub struct LoggingMessageNotificationParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { LoggingMessageNotificationParams { level, logger, data } sized { meta } }
 
 requests! {
     SetLevelRequestParams => methods::LOGGING_SET_LEVEL, EmptyResult;

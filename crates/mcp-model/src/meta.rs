@@ -5,12 +5,14 @@
 mod key;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 pub use self::key::{InvalidKey, KeyFault, check_extension_id, check_key};
+use crate::confidential::SizeOnly as _;
 use crate::{ClientCapabilities, Implementation, ProgressToken, ProtocolVersion};
 
 /// On requests, all revisions: asks for progress notifications under this token.
@@ -104,10 +106,17 @@ pub fn is_for_application(key: &str, version: ProtocolVersion) -> bool {
 /// assert_eq!(meta.to_raw()?.get(), r#"{"progressToken":7}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MetaObject {
     members: BTreeMap<String, Box<RawValue>>,
+}
+
+/// Shows the keys, and the size of each value.
+impl fmt::Debug for MetaObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.members.iter().map(|(key, value)| (key, value.size_only()))).finish()
+    }
 }
 
 impl MetaObject {

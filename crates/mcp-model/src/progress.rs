@@ -7,7 +7,7 @@ use crate::request::notifications;
 use crate::{ProgressToken, ProtocolVersion, RequestId, lenient, methods, number};
 
 /// Parameters of `notifications/progress`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProgressNotificationParams {
@@ -27,6 +27,8 @@ pub struct ProgressNotificationParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { ProgressNotificationParams { progress_token, progress, total, message } sized { meta } }
 
 impl ProgressNotificationParams {
     /// Progress for the request that carried the token.
@@ -53,7 +55,7 @@ impl ProgressNotificationParams {
 }
 
 /// Parameters of `notifications/cancelled`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
@@ -67,6 +69,8 @@ pub struct CancelledNotificationParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CancelledNotificationParams { request_id, reason } sized { meta } }
 
 impl CancelledNotificationParams {
     /// Cancels the request.

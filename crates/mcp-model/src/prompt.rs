@@ -10,7 +10,7 @@ use crate::request::{bare_params, notifications, paginated_params, paginated_res
 use crate::{ContentBlock, Icon, InputResponses, List, ProtocolVersion, ResultType, Role, lenient, methods};
 
 /// A prompt that the server offers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Prompt {
@@ -32,6 +32,8 @@ pub struct Prompt {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { Prompt { name, title, description, arguments, icons } sized { meta } }
 
 impl Prompt {
     /// What to show to people: the title if there is one, else the name.
@@ -147,7 +149,7 @@ impl fmt::Debug for GetPromptRequestParams {
 }
 
 /// Answer to `prompts/get`. What it holds goes to a model: untrusted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetPromptResult {
@@ -163,6 +165,8 @@ pub struct GetPromptResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { GetPromptResult { description, messages, result_type } sized { meta } }
 
 /// A message of a prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -114,13 +114,15 @@ macro_rules! with_meta {
 macro_rules! bare_params {
     ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
         $(#[$attribute])*
-        #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         pub struct $name {
             /// Additional metadata, as raw JSON.
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
             pub meta: Option<Box<serde_json::value::RawValue>>,
         }
+
+        $crate::confidential::debug! { $name {} sized { meta } }
 
         impl $name {
             /// Parameters without metadata.
@@ -138,7 +140,7 @@ macro_rules! paginated_params {
         $(#[$attribute])*
         ///
         /// The specification's `PaginatedRequestParams`, one type per method.
-        #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         pub struct $name {
             /// Where to go on: the `nextCursor` of the page before, unchanged; `None` asks for the first page. The
@@ -149,6 +151,8 @@ macro_rules! paginated_params {
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
             pub meta: Option<Box<serde_json::value::RawValue>>,
         }
+
+        $crate::confidential::debug! { $name { cursor } sized { meta } }
 
         impl $name {
             /// Asks for the first page.
@@ -176,7 +180,7 @@ macro_rules! paginated_params {
 macro_rules! paginated_results {
     ($( $(#[$attribute:meta])* $name:ident { $(#[$list_attribute:meta])* $list:ident: $item:ty } )+) => { $(
         $(#[$attribute])*
-        #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
         pub struct $name {
@@ -210,6 +214,8 @@ macro_rules! paginated_results {
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
             pub meta: Option<Box<serde_json::value::RawValue>>,
         }
+
+        $crate::confidential::debug! { $name { $list, next_cursor, ttl_ms, cache_scope, result_type } sized { meta } }
 
         impl $crate::Page for $name {
             fn next_cursor(&self) -> Option<&str> {

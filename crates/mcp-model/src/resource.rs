@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A resource that the server offers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
@@ -50,6 +50,8 @@ pub struct Resource {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { Resource { uri, name, title, description, mime_type, size, icons, annotations } sized { meta } }
+
 impl Resource {
     /// What to show to people: the title if there is one, else the name.
     #[must_use]
@@ -59,7 +61,7 @@ impl Resource {
 }
 
 /// A family of resources that the server offers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceTemplate {
@@ -86,6 +88,8 @@ pub struct ResourceTemplate {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { ResourceTemplate { uri_template, name, title, description, mime_type, icons, annotations } sized { meta } }
 
 impl ResourceTemplate {
     /// What to show to people: the title if there is one, else the name.
@@ -164,7 +168,7 @@ impl fmt::Debug for ReadResourceRequestParams {
 }
 
 /// Answer to `resources/read`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceResult {
@@ -186,6 +190,8 @@ pub struct ReadResourceResult {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { ReadResourceResult { contents, ttl_ms, cache_scope, result_type } sized { meta } }
+
 /// Reads contents in one pass: they can be large, and none is refused. The limit is that of lists.
 fn capped<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<ResourceContents>, D::Error> {
     deserializer.deserialize_any(Capped::new(MAX_LIST_ITEMS, "resource contents"))
@@ -195,7 +201,7 @@ fn capped<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Resou
 macro_rules! uri_params {
     ($( $(#[$attribute:meta])* $name:ident; )+) => { $(
         $(#[$attribute])*
-        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[derive(Clone, Serialize, Deserialize)]
         #[non_exhaustive]
         pub struct $name {
             /// The resource's address.
@@ -204,6 +210,8 @@ macro_rules! uri_params {
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
             pub meta: Option<Box<RawValue>>,
         }
+
+        $crate::confidential::debug! { $name { uri } sized { meta } }
 
         impl $name {
             /// Names the resource at the address.

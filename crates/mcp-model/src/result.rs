@@ -103,7 +103,7 @@ impl Visitor<'_> for IsResultType {
 ///
 /// Reading accepts any JSON value: a server that answers a `ping` has shown what it was asked to show, whatever it
 /// wrote.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmptyResult {
@@ -114,6 +114,8 @@ pub struct EmptyResult {
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { EmptyResult { result_type } sized { meta } }
 
 impl EmptyResult {
     /// The empty object.

@@ -7,7 +7,7 @@ use crate::request::{bare_params, notifications, other_requests};
 use crate::{ProtocolVersion, methods};
 
 /// A root.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
     /// Its address, which must begin with `file://`; see [`Root::is_file`].
@@ -19,6 +19,8 @@ pub struct Root {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { Root { uri, name } sized { meta } }
 
 impl Root {
     /// A root at the address.
@@ -49,7 +51,7 @@ bare_params! {
 }
 
 /// Answer to `roots/list`, which the client gives.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListRootsResult {
     /// The roots.
@@ -58,6 +60,8 @@ pub struct ListRootsResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { ListRootsResult { roots } sized { meta } }
 
 impl ListRootsResult {
     /// These roots.

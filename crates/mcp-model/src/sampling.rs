@@ -20,7 +20,7 @@ use crate::{List, ProtocolVersion, Role, TaskMetadata, Tool, lenient, methods, n
 
 /// Parameters of `sampling/createMessage`. All of it is the server's word: show it to a person before it reaches a
 /// model.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageRequestParams {
@@ -62,6 +62,8 @@ pub struct CreateMessageRequestParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CreateMessageRequestParams { messages, model_preferences, system_prompt, include_context, temperature, max_tokens, stop_sequences, tools, tool_choice, task } sized { meta, metadata } }
 
 impl CreateMessageRequestParams {
     /// Whether the request uses tools, which it may only do if the client declared `sampling.tools`.
@@ -127,7 +129,7 @@ open_enum! {
 }
 
 /// Answer to `sampling/createMessage`, which the client gives.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageResult {
@@ -144,6 +146,8 @@ pub struct CreateMessageResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CreateMessageResult { role, content, model, stop_reason } sized { meta } }
 
 impl CreateMessageResult {
     /// What `model` said.

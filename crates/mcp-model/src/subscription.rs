@@ -100,7 +100,7 @@ impl SubscriptionFilter {
 }
 
 /// Parameters of `subscriptions/listen`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
     /// What the client wants.
@@ -109,6 +109,8 @@ pub struct SubscriptionsListenRequestParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { SubscriptionsListenRequestParams { notifications } sized { meta } }
 
 impl SubscriptionsListenRequestParams {
     /// Asks for these notices.
@@ -119,7 +121,7 @@ impl SubscriptionsListenRequestParams {
 }
 
 /// Answer to `subscriptions/listen`: the server ends the stream on purpose. Reading accepts any JSON value.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionsListenResult {
@@ -131,6 +133,8 @@ pub struct SubscriptionsListenResult {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { SubscriptionsListenResult { result_type } sized { meta } }
+
 impl<'de> Deserialize<'de> for SubscriptionsListenResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let EmptyResult { result_type, meta } = EmptyResult::deserialize(deserializer)?;
@@ -139,7 +143,7 @@ impl<'de> Deserialize<'de> for SubscriptionsListenResult {
 }
 
 /// Parameters of `notifications/subscriptions/acknowledged`, the first message of a listen stream.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
     /// What the server grants; it may be less than was asked for.
@@ -149,6 +153,8 @@ pub struct SubscriptionsAcknowledgedNotificationParams {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { SubscriptionsAcknowledgedNotificationParams { notifications } sized { meta } }
 
 /// The subscription that a notification or result on a listen stream belongs to: the id of the listen request, which
 /// is to be compared without turning strings into numbers.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use self::reading::Flat;
+use crate::confidential::SizeOnly;
 use crate::open_enum::open_enum;
 use crate::request::{notifications, other_requests, paginated_params, requests};
 use crate::{EmptyResult, InputRequests, InputResponses, List, Page, ResultType, lenient, methods};
@@ -153,7 +154,7 @@ impl Task {
 ///
 /// 2025-11-25: the answer to a request with `task`. Extension: the answer to `tools/call` whose `resultType` is
 /// [`ResultType::Task`].
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(try_from = "Flat")]
 #[non_exhaustive]
 pub struct CreateTaskResult {
@@ -164,6 +165,8 @@ pub struct CreateTaskResult {
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CreateTaskResult { task, result_type } sized { meta } }
 
 /// Defines parameters that name a task.
 macro_rules! task_params {
@@ -185,7 +188,7 @@ macro_rules! task_params {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name))
                     .field("task_id_bytes", &self.task_id.len())
-                    .field("meta", &self.meta)
+                    .field("meta", &SizeOnly::size_only(&self.meta))
                     .finish()
             }
         }
@@ -242,13 +245,15 @@ impl fmt::Debug for GetTaskResult {
 }
 
 /// Answer to `tasks/result`: whatever the request itself would have given, as raw JSON (2025-11-25 only).
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 #[non_exhaustive]
 pub struct GetTaskPayloadResult {
     /// The result.
     pub raw: Box<RawValue>,
 }
+
+crate::confidential::debug! { GetTaskPayloadResult {} sized { raw } }
 
 impl GetTaskPayloadResult {
     /// Reads the result as the type that belongs to the original request.
@@ -266,7 +271,7 @@ paginated_params! {
 }
 
 /// Answer to `tasks/list`: one page (2025-11-25 only).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListTasksResult {
@@ -280,6 +285,8 @@ pub struct ListTasksResult {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { ListTasksResult { tasks, next_cursor } sized { meta } }
+
 impl Page for ListTasksResult {
     fn next_cursor(&self) -> Option<&str> {
         self.next_cursor.as_deref()
@@ -287,7 +294,7 @@ impl Page for ListTasksResult {
 }
 
 /// Answer to `tasks/cancel`. The cancellation may still come too late: `tasks/get` tells.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(from = "Flat")]
 #[non_exhaustive]
 pub struct CancelTaskResult {
@@ -298,6 +305,8 @@ pub struct CancelTaskResult {
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CancelTaskResult { task, result_type } sized { meta } }
 
 /// Parameters of `tasks/update` (extension): answers to what a task asked for.
 #[derive(Clone, Serialize, Deserialize)]
@@ -332,7 +341,7 @@ impl fmt::Debug for UpdateTaskRequestParams {
 }
 
 /// Parameters of `notifications/tasks/status` (2025-11-25 only).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(try_from = "Flat")]
 #[non_exhaustive]
 pub struct TaskStatusNotificationParams {
@@ -341,6 +350,8 @@ pub struct TaskStatusNotificationParams {
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { TaskStatusNotificationParams { task } sized { meta } }
 
 /// Parameters of `notifications/tasks` (extension): all that `tasks/get` would tell.
 #[derive(Debug, Clone, Deserialize)]

@@ -16,7 +16,7 @@ use crate::{
 /// A tool that the server offers.
 ///
 /// Everything in it is the server's word: names, descriptions and hints may mislead a person or a model.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Tool {
@@ -47,6 +47,8 @@ pub struct Tool {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { Tool { name, title, description, input_schema, output_schema, annotations, execution, icons } sized { meta } }
 
 impl Tool {
     /// A tool with its argument schema; `None` when the schema is not a JSON object.
@@ -274,7 +276,7 @@ impl fmt::Debug for CallToolRequestParams {
 }
 
 /// Answer to `tools/call`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolResult {
@@ -295,6 +297,8 @@ pub struct CallToolResult {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { CallToolResult { content, structured_content, is_error, result_type } sized { meta } }
 
 impl CallToolResult {
     /// A success with this content.

@@ -42,7 +42,7 @@ impl ResourceContents {
 }
 
 /// Text of a resource.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TextResourceContents {
@@ -58,6 +58,8 @@ pub struct TextResourceContents {
     pub meta: Option<Box<RawValue>>,
 }
 
+crate::confidential::debug! { TextResourceContents { uri, mime_type, text } sized { meta } }
+
 impl TextResourceContents {
     /// The text of the resource at the address.
     #[must_use]
@@ -67,7 +69,7 @@ impl TextResourceContents {
 }
 
 /// Bytes of a resource.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlobResourceContents {
@@ -82,6 +84,8 @@ pub struct BlobResourceContents {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { BlobResourceContents { uri, mime_type, blob } sized { meta } }
 
 impl BlobResourceContents {
     /// The bytes of the resource at the address, given in base64.

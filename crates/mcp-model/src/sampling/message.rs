@@ -11,7 +11,7 @@ use crate::version::NotInVersion;
 use crate::{Annotations, ProtocolVersion, Role, SamplingMessageContentBlock};
 
 /// A message of a sampling conversation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingMessage {
     /// Who speaks.
@@ -22,6 +22,8 @@ pub struct SamplingMessage {
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
+
+crate::confidential::debug! { SamplingMessage { role, content } sized { meta } }
 
 impl SamplingMessage {
     /// A message without metadata.

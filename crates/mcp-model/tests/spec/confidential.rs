@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use mcp_model::{
-    CallToolRequestParams, ContentBlock, GetPromptRequestParams, GetTaskResult, InputRequest,
-    InputRequiredResult, ListToolsResult, ReadResourceRequestParams, RelatedTaskMetadata, ResourceContents,
-    SubscriptionFilter, Task, UpdateTaskRequestParams,
+    CallToolRequestParams, CallToolResult, CompleteRequestParams, ContentBlock, CreateMessageRequestParams,
+    GetPromptRequestParams, GetTaskPayloadResult, GetTaskRequestParams, GetTaskResult, InputRequest,
+    InputRequiredResult, ListToolsRequestParams, ListToolsResult, MetaObject, ProgressNotificationParams,
+    ReadResourceRequestParams, RelatedTaskMetadata, ResourceContents, SamplingMessage,
+    SubscribeRequestParams, SubscriptionFilter, Task, UpdateTaskRequestParams,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
@@ -51,6 +53,33 @@ fn debug_shows_sizes_in_place_of_content() {
         (debug::<SubscriptionFilter>(r#"{"taskIds":["hunter2"]}"#), "task_ids: Some(1) }"),
     ] {
         assert!(shown.contains(said) && !shown.contains(SECRET), "{shown}");
+    }
+    let meta = r#""_meta":{"io.modelcontextprotocol/related-task":{"taskId":"hunter2"}}"#;
+    let typed = r#""ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"pin","value":"hunter2"}"#;
+    for shown in [
+        debug::<GetTaskRequestParams>(&format!(r#"{{"taskId":"t",{meta}}}"#)),
+        debug::<GetTaskPayloadResult>(r#"{"content":[{"type":"text","text":"hunter2"}]}"#),
+        debug::<CompleteRequestParams>(&format!(
+            r#"{{{typed},"context":{{"arguments":{{"a":"hunter2"}}}},{meta}}}"#
+        )),
+        debug::<CallToolResult>(&format!(r#"{{"content":[],{meta}}}"#)),
+        debug::<CreateMessageRequestParams>(&format!(
+            r#"{{"messages":[],"maxTokens":1,"metadata":{{"k":"hunter2"}},{meta}}}"#
+        )),
+        debug::<ListToolsRequestParams>(&format!(r#"{{"cursor":"c",{meta}}}"#)),
+        debug::<ListToolsResult>(&format!(
+            r#"{{"tools":[{{"name":"n","inputSchema":{{"type":"object"}},{meta}}}],{meta}}}"#
+        )),
+        debug::<ProgressNotificationParams>(&format!(r#"{{"progressToken":1,"progress":1,{meta}}}"#)),
+        debug::<SubscribeRequestParams>(&format!(r#"{{"uri":"a:b",{meta}}}"#)),
+        debug::<ContentBlock>(&format!(r#"{{"type":"text","text":"t",{meta}}}"#)),
+        debug::<SamplingMessage>(
+            r#"{"role":"assistant","content":{"type":"tool_use","id":"i","name":"n","input":{"pin":"hunter2"}}}"#,
+        ),
+        debug::<MetaObject>(r#"{"a/b":"hunter2"}"#),
+    ] {
+        assert!(!shown.contains(SECRET), "{shown}");
+        assert!(shown.contains(" bytes"), "{shown}");
     }
     let mut responses = BTreeMap::new();
     responses.insert("q".to_owned(), to_raw_value(SECRET).unwrap());
