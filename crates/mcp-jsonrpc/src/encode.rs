@@ -18,40 +18,45 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{ErrorObjectRef, Message, Notification, Request, RequestId, Response, Untrusted};
+use crate::{
+    ErrorObjectRef, Message, Notification, Request, RequestId, Response, Untrusted, raw::BROKEN_JSON,
+};
 
-/// Appends a request. Params that serialize to `null` are left out, as JSON-RPC demands.
+/// Appends a request. Params that serialize to `null` are left out, as JSON-RPC demands: `()` for none, and an `Option` may be.
 ///
 /// # Errors
 /// [`EncodeError`] when the params have no JSON form, or one that is neither an object nor an array.
-pub fn request<P: Serialize + ?Sized>(
+pub fn request<P: Serialize>(
     buffer: &mut Vec<u8>,
     id: &RequestId,
     method: &str,
-    params: Option<&P>,
+    params: P,
 ) -> Result<(), EncodeError> {
     append(buffer, |buffer| {
         buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         value(buffer, id)?;
         buffer.extend_from_slice(br#","method":"#);
         value(buffer, method)?;
-        self::params(buffer, params)
+        self::params(buffer, &params)
     })
 }
 
-/// Appends a notification. Params that serialize to `null` are left out.
+/// Appends a notification. Params that serialize to `null` are left out: `()` for none, and an `Option` may be.
+///
+/// ```
+/// let mut buffer = Vec::new();
+/// mcp_jsonrpc::encode::notification(&mut buffer, "notifications/initialized", ())?;
+/// assert_eq!(buffer, br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+/// # Ok::<(), mcp_jsonrpc::EncodeError>(())
+/// ```
 ///
 /// # Errors
 /// [`EncodeError`] when the params have no JSON form, or one that is neither an object nor an array.
-pub fn notification<P: Serialize + ?Sized>(
-    buffer: &mut Vec<u8>,
-    method: &str,
-    params: Option<&P>,
-) -> Result<(), EncodeError> {
+pub fn notification<P: Serialize>(buffer: &mut Vec<u8>, method: &str, params: P) -> Result<(), EncodeError> {
     append(buffer, |buffer| {
         buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);
         value(buffer, method)?;
-        self::params(buffer, params)
+        self::params(buffer, &params)
     })
 }
 
@@ -141,8 +146,7 @@ fn append(
     written
 }
 
-fn params<P: Serialize + ?Sized>(buffer: &mut Vec<u8>, params: Option<&P>) -> Result<(), EncodeError> {
-    let Some(params) = params else { return Ok(()) };
+fn params<P: Serialize>(buffer: &mut Vec<u8>, params: &P) -> Result<(), EncodeError> {
     let before = buffer.len();
     buffer.extend_from_slice(br#","params":"#);
     let start = buffer.len();
@@ -153,14 +157,16 @@ fn params<P: Serialize + ?Sized>(buffer: &mut Vec<u8>, params: Option<&P>) -> Re
             buffer.truncate(before);
             Ok(())
         }
-        _ => Err(EncodeError("params is neither an object nor an array".into())),
+        _ => Err(EncodeError {
+            kind: EncodeErrorKind::ParamsNotStructured,
+            message: "params is neither an object nor an array".into(),
+        }),
     }
 }
 
 fn value<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<(), EncodeError> {
     let start = buffer.len();
-    serde_json::to_writer(&mut *buffer, value)
-        .map_err(|error| EncodeError(Untrusted::capped(&error.to_string()).to_string().into()))?;
+    serde_json::to_writer(&mut *buffer, value).map_err(|error| EncodeError::of(&error.to_string()))?;
     let mut written = buffer.get_mut(start..).unwrap_or_default();
     // serde_json writes none itself, but raw values are copied as they are. In JSON they can only be white space.
     while let Some(at) = memchr::memchr2(b'\n', b'\r', written) {
@@ -174,11 +180,44 @@ fn value<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<(), E
 
 /// A value that cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EncodeError(Box<str>);
+pub struct EncodeError {
+    kind: EncodeErrorKind,
+    message: Box<str>,
+}
+
+/// Whose fault it is that a value cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EncodeErrorKind {
+    /// The peer's that it was received from: it is, or has in it, JSON text that was received and is broken
+    /// ([`RawRef`](crate::RawRef), [`RawJson`](crate::RawJson)).
+    BrokenJson,
+    /// The caller's: it has no JSON form, such as a map whose keys are no strings.
+    NoJsonForm,
+    /// The caller's: params are an object or an array.
+    ParamsNotStructured,
+}
+
+impl EncodeError {
+    fn of(message: &str) -> Self {
+        let kind = if message.starts_with(BROKEN_JSON) {
+            EncodeErrorKind::BrokenJson
+        } else {
+            EncodeErrorKind::NoJsonForm
+        };
+        Self { kind, message: Untrusted::capped(message).to_string().into() }
+    }
+
+    /// Whose fault it is.
+    #[must_use]
+    pub const fn kind(&self) -> EncodeErrorKind {
+        self.kind
+    }
+}
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
@@ -189,7 +228,7 @@ mod tests {
     use serde_json::{json, value::RawValue};
 
     use super::*;
-    use crate::{ErrorCode, ErrorObject, RawJson};
+    use crate::{ErrorCode, ErrorObject, RawJson, RawRef};
 
     fn check(write: impl Fn(&mut Vec<u8>) -> Result<(), EncodeError>, expected: &str) {
         let mut buffer = b"before|".to_vec();
@@ -197,14 +236,12 @@ mod tests {
         assert_eq!(std::str::from_utf8(&buffer).unwrap(), format!("before|{expected}"));
     }
 
-    const NONE: Option<&()> = None;
-
     // protocol:J-01, protocol:J-05, protocol:J-06
     #[test]
     fn each_kind_of_message_is_written() {
         let id = RequestId::from(7);
         let name = RequestId::from("a\"b");
-        check(|b| request(b, &id, "ping", NONE), r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        check(|b| request(b, &id, "ping", ()), r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
         check(
             |b| request(b, &name, "tools/call", Some(&json!({"name": "x"}))),
             r#"{"jsonrpc":"2.0","id":"a\"b","method":"tools/call","params":{"name":"x"}}"#,
@@ -213,13 +250,37 @@ mod tests {
             |b| request(b, &id, "m\n", Some(&[1, 2])),
             r#"{"jsonrpc":"2.0","id":7,"method":"m\n","params":[1,2]}"#,
         );
-        check(|b| notification(b, "a/b", NONE), r#"{"jsonrpc":"2.0","method":"a/b"}"#);
+        check(|b| notification(b, "a/b", ()), r#"{"jsonrpc":"2.0","method":"a/b"}"#);
         check(
             |b| notification(b, "a/b", Some(&json!({}))),
             r#"{"jsonrpc":"2.0","method":"a/b","params":{}}"#,
         );
         check(|b| response(b, &id, &json!({})), r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
         check(|b| response(b, &name, &()), r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#);
+    }
+
+    #[test]
+    fn an_error_tells_the_callers_fault_from_the_peers() {
+        use EncodeErrorKind::{BrokenJson, NoJsonForm, ParamsNotStructured};
+        let broken = RawRef::bracketed("[1,]");
+        let id = RequestId::from(1);
+        let no_strings = std::collections::HashMap::from([((), 1)]);
+        let mut buffer = Vec::new();
+        let failed = |written: Result<(), EncodeError>| written.map_err(|error| error.kind());
+        assert_eq!(failed(request(&mut buffer, &id, "m", broken)), Err(BrokenJson));
+        assert_eq!(failed(notification(&mut buffer, "m", Some([broken.to_owned()]))), Err(BrokenJson));
+        assert_eq!(failed(response(&mut buffer, &id, &json!({"a": 1}))), Ok(()));
+        buffer.clear();
+        assert_eq!(failed(response(&mut buffer, &id, &[broken])), Err(BrokenJson));
+        let refused = ErrorObject::new(ErrorCode::new(1), "").with_data(broken.to_owned());
+        assert_eq!(failed(error(&mut buffer, Some(&id), &refused)), Err(BrokenJson));
+        assert_eq!(failed(request(&mut buffer, &id, "m", &no_strings)), Err(NoJsonForm));
+        assert_eq!(failed(response(&mut buffer, &id, &no_strings)), Err(NoJsonForm));
+        assert_eq!(failed(request(&mut buffer, &id, "m", 1)), Err(ParamsNotStructured));
+        assert_eq!(failed(request(&mut buffer, &id, "m", RawRef::bracketed("1"))), Err(ParamsNotStructured));
+        assert!(buffer.is_empty());
+        let shown = response(&mut buffer, &id, &broken).unwrap_err().to_string();
+        assert_eq!(shown, "received json is broken: expected value at line 1 column 4");
     }
 
     // protocol:J-07, protocol:J-09

@@ -260,10 +260,15 @@ impl Serialize for RawJson {
     }
 }
 
+/// What the errors of serializing received text begin with. Text is all that gets through a serializer.
+pub(crate) const BROKEN_JSON: &str = "received json is broken: ";
+
 impl Serialize for RawRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let checked: &RawValue = serde_json::from_str(self.0)
-            .map_err(|error| serde::ser::Error::custom(ParseError::new(&error)))?;
+        let checked: &RawValue = serde_json::from_str(self.0).map_err(|error| {
+            let error = ParseError::new(&error);
+            serde::ser::Error::custom(format_args!("{BROKEN_JSON}{error}"))
+        })?;
         checked.serialize(serializer)
     }
 }

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+use std::sync::Arc;
+
 use mcp_jsonrpc::{
     DecodeLimits, Incoming, Line, LineDecoder, LineLimits, Message, RawRef, Response, decode, decode_slice,
     encode,
@@ -106,6 +108,32 @@ fn broken_json_is_never_passed_on() {
         r#"{"jsonrpc":"2.0","id":1,"result":{},"more":{"a":tru}}"#,
     ] {
         assert_eq!(passed_on(text).as_deref(), Ok(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), "{text}");
+    }
+}
+
+#[test]
+fn an_owned_message_is_the_same_message() {
+    for text in [
+        r#"{"jsonrpc":"2.0","id":"a","method":"a/b","params":{"n":1.50}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
+        r#"{"jsonrpc":"2.0","method":"m","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"a":[1]}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"n","data":[1.50]}}"#,
+        r#"{"jsonrpc":"2.0","error":{"code":-5,"message":"n"}}"#,
+    ] {
+        let text = Arc::new(text.to_owned());
+        let message = received(&text);
+        let (copied, shared) = (message.to_owned(), message.to_shared(&text));
+        assert_eq!(copied, shared, "{text}");
+        assert_eq!(copied.as_message(), message, "{text}");
+        assert_eq!(shared.as_message(), message, "{text}");
+        let has_raw_part = text.contains("params") || text.contains("result") || text.contains("data");
+        assert_eq!(Arc::strong_count(&text), 1 + usize::from(has_raw_part), "{text}");
+        let mut line = Vec::new();
+        encode::message(&mut line, &shared.as_message()).unwrap();
+        assert_eq!(line, text.as_bytes());
+        let shown = format!("{shared:?}");
+        assert!(!shown.contains("1.50") && !shown.contains("[1]"), "{shown}");
     }
 }
 

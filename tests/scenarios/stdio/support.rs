@@ -146,7 +146,7 @@ fn note(noise: &mut Vec<String>, excerpt: &str) {
 
 pub(super) fn request(id: &RequestId, method: &str) -> Bytes {
     let mut text = Vec::new();
-    encode::request(&mut text, id, method, None::<&Value>).expect("it can be encoded");
+    encode::request(&mut text, id, method, ()).expect("it can be encoded");
     text.into()
 }
 
