@@ -24,6 +24,9 @@ pub struct HttpLimits {
     /// exchange fails with kind `LimitExceeded`; on a stream that belongs to no single request the event is passed over and
     /// reported as [`Received::Oversized`](crate::Received::Oversized). Many small events are never counted together.
     pub max_event_bytes: usize,
+    /// Longest id of a Server-Sent Event, and longest type, in bytes. Default 64 KiB: ids come back in the head of a request, where
+    /// servers take less. Beyond it the event counts as one above [`max_event_bytes`](Self::max_event_bytes).
+    pub max_event_id_bytes: usize,
     /// How much of the body of a refused request (status 4xx or 5xx) is read to look for a JSON-RPC error, in bytes.
     /// Default 256 KiB. A longer body is cut and the status alone is reported.
     pub max_error_body_bytes: usize,
@@ -63,6 +66,7 @@ impl Default for HttpLimits {
         Self {
             max_body_bytes: 16 * MIB,
             max_event_bytes: 16 * MIB,
+            max_event_id_bytes: 64 * KIB,
             max_error_body_bytes: 256 * KIB,
             max_headers: 100,
             max_head_bytes: 64 * KIB,

@@ -42,7 +42,7 @@ impl ChannelCore {
     /// A stream whose GET was answered by an event stream.
     pub(crate) fn new(now: Instant, config: &Arc<Config>) -> Self {
         Self {
-            feed: Feed::shared(now, config.limits.max_event_bytes),
+            feed: Feed::shared(now, &config.limits),
             state: State::Opening,
             payload: Payload::Bytes(Bytes::new()),
             overflow: None,

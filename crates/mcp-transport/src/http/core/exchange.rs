@@ -268,10 +268,7 @@ impl Machine for ExchangeCore {
                     Ok(Step::Message)
                 }
                 Ok(None) => Ok(Step::Read),
-                Err(error) => {
-                    let error = fault::over_limit("max_event_bytes", "an event", error.max_bytes);
-                    self.fail(error).map(|()| Step::Done)
-                }
+                Err(overflow) => self.fail(overflow.into_error()).map(|()| Step::Done),
             },
             State::Unanswered => {
                 let error = fault::wrong_answer(self.status);

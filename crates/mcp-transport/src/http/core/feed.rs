@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use mcp_jsonrpc::RequestId;
-use mcp_sse::{Event, LimitError, Limits, Parser};
+use mcp_sse::{Event, Limit as Bound, LimitError, Limits, Parser};
 
 use super::dropped::DataWatch;
-use crate::{Limit, Received};
+use super::fault;
+use crate::http::config::HttpLimits;
+use crate::{Error, Limit, Received};
 
 /// The text of one message, held without a copy where it came in one piece.
 pub(crate) enum Payload {
@@ -44,11 +46,11 @@ pub(crate) enum EventKind {
     Other,
 }
 
-/// A message above the limit.
+/// An event above a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Overflow {
-    pub(crate) max_bytes: usize,
-    /// Its length; as far as it was read where the stream is left at once.
+    over: LimitError,
+    /// The length of what is too long; as far as it was read where the stream is left at once, and of an id or a type.
     pub(crate) bytes: u64,
     /// The call that it answers, where that is beyond doubt.
     pub(crate) answer_to: Option<RequestId>,
@@ -56,10 +58,30 @@ pub(crate) struct Overflow {
 
 impl Overflow {
     pub(crate) fn into_received(self) -> Received<'static> {
-        let max_bytes = u64::try_from(self.max_bytes).unwrap_or(u64::MAX);
-        let limit = Limit::new("max_event_bytes", max_bytes);
+        let limit = Limit::new(self.name(), widen(self.over.max_bytes()));
         Received::Oversized { bytes: self.bytes, limit, answer_to: self.answer_to, announced: false }
     }
+
+    pub(crate) fn into_error(self) -> Error {
+        let what = match self.over.limit() {
+            Bound::EventId => "the id of an event",
+            Bound::EventType => "the type of an event",
+            _ => "an event",
+        };
+        fault::over_limit(self.name(), what, self.over.max_bytes())
+    }
+
+    /// The limit's field in [`HttpLimits`].
+    fn name(&self) -> &'static str {
+        match self.over.limit() {
+            Bound::EventId | Bound::EventType => "max_event_id_bytes",
+            _ => "max_event_bytes",
+        }
+    }
+}
+
+fn widen(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Parser, the piece it is working on, and the two clocks of the stream.
@@ -71,33 +93,33 @@ pub(crate) struct Feed {
     open_since: Option<Instant>,
     last_byte: Instant,
     opened: Instant,
-    max_event_bytes: usize,
     /// Where many calls share the stream: whose answer an event above the limit is.
     watch_data: Option<Box<DataWatch>>,
-    /// The block under way is above the limit, and is passed over.
-    dropping: bool,
+    /// The block under way is above this limit, and is passed over.
+    dropping: Option<LimitError>,
 }
 
 impl Feed {
-    pub(crate) fn new(now: Instant, max_event_bytes: usize) -> Self {
-        // Ids and types keep the parser's own bounds.
-        let limits = Limits::new().with_max_event_data_bytes(max_event_bytes);
+    pub(crate) fn new(now: Instant, limits: &HttpLimits) -> Self {
+        let limits = Limits::new()
+            .with_max_event_data_bytes(limits.max_event_bytes)
+            .with_max_event_id_bytes(limits.max_event_id_bytes)
+            .with_max_event_type_bytes(limits.max_event_id_bytes);
         Self {
             parser: Parser::new(limits),
             chunk: Bytes::new(),
             open_since: None,
             last_byte: now,
             opened: now,
-            max_event_bytes,
             watch_data: None,
-            dropping: false,
+            dropping: None,
         }
     }
 
     /// As [`new`](Self::new), for a stream of many messages: one above the limit is told when it has ended, and the stream
     /// goes on. Otherwise it is told as soon as the limit is passed.
-    pub(crate) fn shared(now: Instant, max_event_bytes: usize) -> Self {
-        Self { watch_data: Some(Box::new(DataWatch::new())), ..Self::new(now, max_event_bytes) }
+    pub(crate) fn shared(now: Instant, limits: &HttpLimits) -> Self {
+        Self { watch_data: Some(Box::new(DataWatch::new())), ..Self::new(now, limits) }
     }
 
     /// Prepares for the bytes of a new connection; the cursor stays.
@@ -107,7 +129,7 @@ impl Feed {
         self.open_since = None;
         self.last_byte = now;
         self.opened = now;
-        self.dropping = false;
+        self.dropping = None;
         if let Some(watch) = &mut self.watch_data {
             **watch = DataWatch::new();
         }
@@ -133,8 +155,8 @@ impl Feed {
 
     /// The next event in the current piece, of whatever kind.
     pub(crate) fn next_event(&mut self) -> Result<Option<(EventKind, Payload)>, Overflow> {
-        if self.dropping {
-            return self.pass_over();
+        if let Some(error) = self.dropping {
+            return self.pass_over(error);
         }
         let mut input: &[u8] = &self.chunk;
         let before = input.len();
@@ -163,29 +185,28 @@ impl Feed {
                 }
                 Ok(event)
             }
-            Err(error) => self.overflow(&error, &passed),
+            Err(error) => self.overflow(error, &passed),
         }
     }
 
     /// The block under way is above the limit; `passed` came of this piece before that showed.
     fn overflow(
         &mut self,
-        error: &LimitError,
+        error: LimitError,
         passed: &[u8],
     ) -> Result<Option<(EventKind, Payload)>, Overflow> {
         let Some(watch) = &mut self.watch_data else {
-            let max_bytes = error.max_bytes();
-            let bytes = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
-            return Err(Overflow { max_bytes, bytes, answer_to: None });
+            let bytes = widen(error.max_bytes()).saturating_add(1);
+            return Err(Overflow { over: error, bytes, answer_to: None });
         };
         watch.pass(passed);
-        self.dropping = true;
+        self.dropping = Some(error);
         self.open_since.get_or_insert(self.last_byte);
-        self.pass_over()
+        self.pass_over(error)
     }
 
     /// Passes over the block that is above the limit, and says so at its end.
-    fn pass_over(&mut self) -> Result<Option<(EventKind, Payload)>, Overflow> {
+    fn pass_over(&mut self, error: LimitError) -> Result<Option<(EventKind, Payload)>, Overflow> {
         let Some(watch) = &mut self.watch_data else { return Ok(None) };
         let end = watch.find_end(&self.chunk);
         let passed = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
@@ -196,9 +217,13 @@ impl Feed {
             return Ok(None);
         }
         let (bytes, answer_to) = watch.take();
-        self.dropping = false;
+        let bytes = match error.limit() {
+            Bound::EventData => bytes,
+            _ => widen(error.max_bytes()).saturating_add(1),
+        };
+        self.dropping = None;
         self.open_since = None;
-        Err(Overflow { max_bytes: self.max_event_bytes, bytes, answer_to })
+        Err(Overflow { over: error, bytes, answer_to })
     }
 
     /// What is left of the piece belongs to no event that has ended.
@@ -267,6 +292,10 @@ mod tests {
 
     const CAP: usize = 64;
 
+    fn limits(max_event_bytes: usize) -> HttpLimits {
+        HttpLimits { max_event_bytes, ..HttpLimits::default() }
+    }
+
     fn texts(feed: &mut Feed, now: Instant, piece: &'static [u8]) -> Vec<String> {
         feed.push(now, Bytes::from_static(piece));
         let mut texts = Vec::new();
@@ -280,7 +309,7 @@ mod tests {
     #[test]
     fn only_message_events_with_data_are_messages() {
         let now = Instant::now();
-        let mut feed = Feed::new(now, CAP);
+        let mut feed = Feed::new(now, &limits(CAP));
         assert!(texts(&mut feed, now, b"id: s1_0\nretry: 3000\ndata:\n\n: ping\n\n").is_empty());
         assert_eq!(feed.cursor(), "s1_0");
         assert_eq!(feed.retry(), Some(Duration::from_secs(3)));
@@ -292,7 +321,7 @@ mod tests {
     #[test]
     fn a_message_in_one_piece_is_shared_not_copied() {
         let now = Instant::now();
-        let mut feed = Feed::new(now, CAP);
+        let mut feed = Feed::new(now, &limits(CAP));
         feed.push(now, Bytes::from_static(b"data: one\n\nda"));
         assert!(matches!(feed.next(), Ok(Some(Payload::Bytes(_)))));
         assert!(matches!(feed.next(), Ok(None)));
@@ -304,7 +333,7 @@ mod tests {
     #[test]
     fn an_id_alone_is_over_at_its_blank_line() {
         let start = Instant::now();
-        for mut feed in [Feed::new(start, CAP), Feed::shared(start, CAP)] {
+        for mut feed in [Feed::new(start, &limits(CAP)), Feed::shared(start, &limits(CAP))] {
             texts(&mut feed, start, b"id: 1\n");
             assert!(feed.message_deadline(Duration::ZERO).is_some());
             for piece in [&b"\n: c\n"[..], b": c\n", b"\n: c"] {
@@ -337,7 +366,7 @@ mod tests {
             shared: bool,
         ) {
             let now = Instant::now();
-            let mut feed = if shared { Feed::shared(now, CAP) } else { Feed::new(now, CAP) };
+            let mut feed = if shared { Feed::shared(now, &limits(CAP)) } else { Feed::new(now, &limits(CAP)) };
             let mut text = String::new();
             for piece in pieces {
                 text.push_str(&piece);
@@ -355,7 +384,7 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let limit = Duration::from_secs(30);
-        let mut feed = Feed::new(start, CAP);
+        let mut feed = Feed::new(start, &limits(CAP));
         assert_eq!(feed.message_deadline(limit), None);
         texts(&mut feed, at(100), b": comment\n\n: another");
         assert_eq!(feed.message_deadline(limit), None);
@@ -376,7 +405,7 @@ mod tests {
     fn comments_count_as_life() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut feed = Feed::new(start, CAP);
+        let mut feed = Feed::new(start, &limits(CAP));
         let idle = Some(Duration::from_secs(10));
         assert_eq!(feed.idle_deadline(idle), Some(at(10)));
         texts(&mut feed, at(8), b":\n");
@@ -388,11 +417,46 @@ mod tests {
     #[test]
     fn an_event_at_the_cap_passes_and_one_above_fails() {
         let now = Instant::now();
-        let mut feed = Feed::new(now, 4);
+        let mut feed = Feed::new(now, &limits(4));
         assert_eq!(texts(&mut feed, now, b"data: 123\n\ndata: 1234\n\n"), ["123", "1234"]);
         feed.push(now, Bytes::from_static(b"data: 12345\n\ndata: 6\n\n"));
         assert!(feed.next().is_err());
         assert!(matches!(feed.next(), Ok(Some(_))));
+    }
+
+    /// auth:LIM-09: it is the id's own limit that is told, on a stream of one call and on one of many.
+    #[test]
+    fn an_id_at_its_limit_passes_and_one_above_is_told_by_its_own_limit() {
+        let now = Instant::now();
+        let event = |id: usize, kind: usize| {
+            let (id, kind) = ("i".repeat(id), "t".repeat(kind));
+            let answer = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+            Bytes::from(format!("id: {id}\nevent: {kind}\ndata: {answer}\n\ndata: next\n\n"))
+        };
+        let limit = 64 * 1024;
+        for (id, kind, what) in
+            [(limit, limit, None), (limit + 1, 1, Some("id")), (1, limit + 1, Some("type"))]
+        {
+            for shared in [false, true] {
+                let limits = HttpLimits::default();
+                let mut feed = if shared { Feed::shared(now, &limits) } else { Feed::new(now, &limits) };
+                feed.push(now, event(id, kind));
+                if let Some(what) = what {
+                    let overflow = feed.next().unwrap_err();
+                    let error = overflow.clone().into_error();
+                    let expected = Limit::new("max_event_id_bytes", 65_536);
+                    assert_eq!(error.limit(), Some(expected));
+                    let text = format!("the {what} of an event exceeds the limit of 65536 bytes");
+                    assert_eq!(error.to_string(), text);
+                    let Received::Oversized { bytes, limit, answer_to, .. } = overflow.into_received() else {
+                        panic!("it is told as what is too large")
+                    };
+                    assert_eq!((bytes, limit), (65_537, expected));
+                    assert_eq!(answer_to, shared.then_some(RequestId::Integer(7)));
+                }
+                assert_eq!(feed.next().unwrap().unwrap().as_bytes(), b"next", "{what:?} {shared}");
+            }
+        }
     }
 
     /// protocol:H-64, seed:B30, auth:LIM-08
@@ -408,7 +472,7 @@ mod tests {
                  data: 0123456789{line_end}{line_end}data: 8{line_end}{line_end}"
             );
             for size in 1..text.len() {
-                let mut feed = Feed::shared(now, 9);
+                let mut feed = Feed::shared(now, &limits(9));
                 let mut seen = Vec::new();
                 for piece in text.as_bytes().chunks(size) {
                     feed.push(now, Bytes::copy_from_slice(piece));
@@ -418,10 +482,10 @@ mod tests {
                             Ok(Some(payload)) => {
                                 seen.push(String::from_utf8(payload.as_bytes().to_vec()).unwrap());
                             }
-                            Err(Overflow { bytes, answer_to, max_bytes: 9 }) => {
+                            Err(Overflow { bytes, answer_to, over }) => {
+                                assert_eq!((over.limit(), over.max_bytes()), (Bound::EventData, 9));
                                 seen.push(format!("{bytes} {answer_to:?}"));
                             }
-                            Err(other) => panic!("{other:?}"),
                         }
                     }
                 }

@@ -30,12 +30,12 @@ impl EventSource {
             .with_min_delay(timeouts.retry_min)
             .with_max_quick(limits.max_quick_reconnects)
             .with_max_attempts(limits.max_reconnect_attempts);
-        Self { feed: Feed::new(now, limits.max_event_bytes), schedule: Reconnect::new(schedule) }
+        Self { feed: Feed::new(now, limits), schedule: Reconnect::new(schedule) }
     }
 
     /// As [`new`](Self::new), for a stream on which a message above the limit costs only itself.
     pub(crate) fn shared(now: Instant, config: &Arc<Config>) -> Self {
-        Self { feed: Feed::shared(now, config.limits.max_event_bytes), ..Self::new(now, config) }
+        Self { feed: Feed::shared(now, &config.limits), ..Self::new(now, config) }
     }
 
     pub(crate) fn push(&mut self, now: Instant, chunk: Bytes) {
