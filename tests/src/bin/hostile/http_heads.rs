@@ -63,8 +63,7 @@ fn raw(on: On) -> Vec<Behaviour> {
     let long = format!("HTTP/1.1 200 OK\r\na: {}\r\n\r\n", "x".repeat(70_000));
     let endless_name = format!("HTTP/1.1 200 OK\r\n{}", "x".repeat(70_000));
     // A server that has spoken HTTP before only misbehaves.
-    let tls =
-        if matches!(on, On::Discover | On::Initialize) { ErrorKind::Tls } else { ErrorKind::PeerMisbehaved };
+    let tls = if on == On::Discover { ErrorKind::Tls } else { ErrorKind::PeerMisbehaved };
     let rows: Vec<(&str, Vec<u8>, ErrorKind)> = vec![
         ("blank lines only", b"\r\n\r\n\r\n".to_vec(), ErrorKind::Transport),
         ("a greeting", b"220 mail.example ESMTP\r\n".to_vec(), ErrorKind::PeerMisbehaved),
