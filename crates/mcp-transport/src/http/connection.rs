@@ -93,9 +93,9 @@ impl HttpConnection {
     ///
     /// # Errors
     ///
-    /// `Connect`, `ConnectionLost`, `Timeout`, `LimitExceeded`, `Status` for 5xx, 408 and 429, and `Unauthorized` for 401 and for a
-    /// 403 with a challenge. Every other refusal means `None`: a 404 may be about a lost session, but only a POST
-    /// tells for certain.
+    /// `Connect`, `ConnectionLost`, `Timeout`, `LimitExceeded`, `Status` for 5xx, 408 and 429, `Unauthorized` for 401 and for a
+    /// 403 with a challenge, and `SessionLost` for a 400 in the words of the official SDKs. Every other refusal means `None`: a 404 may
+    /// be about a lost session, but only a POST tells for certain.
     ///
     /// # Cancel safety
     ///
@@ -187,6 +187,7 @@ impl HttpConnection {
             let shared = &self.shared;
             let outgoing = shared.get(&head, "")?;
             let opened = shared.open(outgoing, shared.config.timeouts.request_head).await?;
+            let opened = opened.read_refusal(&shared.config).await;
             let judged = listen::judge(opened.head(), &shared.config);
             match judged {
                 Ok(listen::Opened::Stream) => {

@@ -101,7 +101,10 @@ impl Line {
             };
             let shared = Arc::clone(&self.shared);
             let deadline = shared.config.timeouts.request_head;
-            let opening = async move { shared.open(outgoing, deadline).await };
+            let opening = async move {
+                let opened = shared.open(outgoing, deadline).await?;
+                Ok(opened.read_refusal(&shared.config).await)
+            };
             self.source = Source::Opening(Box::pin(opening));
         }
         let Source::Opening(opening) = &mut self.source else { return Poll::Ready(Ok(())) };

@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) had_session: bool,
     /// Whether the response has a `WWW-Authenticate` field.
     pub(crate) has_challenge: bool,
+    /// Whether its body says that there is no such session, in words that are known.
+    pub(crate) tells_lost: bool,
 }
 
 /// What to do with a response.
@@ -47,7 +49,7 @@ pub(crate) enum Verdict {
     NotMcp,
     /// A refusal: the body may hold a JSON-RPC error.
     Refused,
-    /// 404 for a session.
+    /// 404 for a session, or another way to say that there is no such session.
     SessionLost,
     /// The body is an event stream.
     Stream,
@@ -59,7 +61,7 @@ pub(crate) enum Verdict {
 
 /// The table.
 pub(crate) fn classify(asked: Asked, facts: Facts) -> Verdict {
-    let Facts { status, content_type, had_session, has_challenge } = facts;
+    let Facts { status, content_type, had_session, has_challenge, tells_lost } = facts;
     let code = status.as_u16();
     if status.is_success() {
         return match asked {
@@ -93,6 +95,7 @@ pub(crate) fn classify(asked: Asked, facts: Facts) -> Verdict {
         (404, _) if had_session => Verdict::SessionLost,
         (408 | 425 | 429, Asked::Listening | Asked::Resumption) => Verdict::Transient,
         (501 | 505, Asked::Listening) => Verdict::NoStream,
+        (400, Asked::Listening | Asked::Resumption) if had_session && tells_lost => Verdict::SessionLost,
         (400..=499, Asked::Listening) => Verdict::NoStream,
         (500..=599, Asked::Listening | Asked::Resumption) => Verdict::Transient,
         _ => Verdict::Refused,
@@ -115,7 +118,7 @@ mod tests {
     fn check(asked: Asked, code: u16, had_session: bool, has_challenge: bool, expected: [Verdict; 5]) {
         for (content_type, expected) in TYPES.into_iter().zip(expected) {
             let status = StatusCode::from_u16(code).unwrap();
-            let facts = Facts { status, content_type, had_session, has_challenge };
+            let facts = Facts { status, content_type, had_session, has_challenge, tells_lost: false };
             assert_eq!(classify(asked, facts), expected, "{asked:?} {facts:?}");
         }
     }
@@ -217,6 +220,22 @@ mod tests {
         check(Asked::Resumption, 404, false, false, [Refused; 5]);
         for code in [408, 425, 429, 500, 501, 502, 503, 504] {
             check_all(Asked::Resumption, code, Transient);
+        }
+    }
+
+    /// protocol:H-14, field:FR-056
+    #[test]
+    fn a_get_is_told_by_a_400_that_its_session_is_lost() {
+        for asked in [Asked::Listening, Asked::Resumption] {
+            for (had_session, tells_lost) in [(true, true), (true, false), (false, true)] {
+                for code in [400, 403, 405, 503] {
+                    let status = StatusCode::from_u16(code).unwrap();
+                    let content_type = ContentType::Json;
+                    let facts = Facts { status, content_type, had_session, has_challenge: false, tells_lost };
+                    let is_lost = classify(asked, facts) == Verdict::SessionLost;
+                    assert_eq!(is_lost, code == 400 && had_session && tells_lost, "{asked:?} {facts:?}");
+                }
+            }
         }
     }
 

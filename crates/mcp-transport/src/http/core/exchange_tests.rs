@@ -34,6 +34,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: false,
+            tells_lost: false,
             is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
@@ -78,6 +79,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: true,
+            tells_lost: false,
             is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };
@@ -275,6 +277,7 @@ fn a_declared_length_above_the_cap_is_refused_at_the_head() {
             headers: &headers,
             length: Some(length),
             had_session: false,
+            tells_lost: false,
             is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };

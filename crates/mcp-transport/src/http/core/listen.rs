@@ -51,6 +51,7 @@ pub(crate) fn judge(head: Head<'_>, config: &Config) -> Result<Opened, Error> {
     match classify(Asked::Listening, head.facts()) {
         Verdict::Stream => Ok(Opened::Stream),
         Verdict::Unauthorized => Err(refusal.unauthorized(head.headers, config.limits.max_challenge_bytes)),
+        Verdict::SessionLost => Err(refusal.session_lost()),
         Verdict::Transient | Verdict::Refused => Err(refusal.error(None)),
         _ => Ok(Opened::NoStream),
     }
@@ -165,6 +166,7 @@ impl Machine for ListenCore {
             Verdict::Unauthorized => {
                 self.fail(refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes))
             }
+            Verdict::SessionLost => self.fail(refusal.session_lost()),
             _ if head.status == http::StatusCode::NOT_FOUND && head.had_session => {
                 self.fail(refusal.session_lost())
             }

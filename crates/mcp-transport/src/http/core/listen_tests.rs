@@ -58,6 +58,7 @@ impl Rig {
             headers: &headers,
             length: None,
             had_session: true,
+            tells_lost: false,
             is_plain: true,
             wall: std::time::SystemTime::UNIX_EPOCH,
         };

@@ -67,6 +67,8 @@ pub(crate) struct Head<'a> {
     pub(crate) length: Option<u64>,
     /// Whether the request carried a session id.
     pub(crate) had_session: bool,
+    /// Whether the body of the response, read already, says that there is no such session.
+    pub(crate) tells_lost: bool,
     /// Whether it came in plain HTTP, right from the server.
     pub(crate) is_plain: bool,
     /// The time of day when it came, for the dates in it.
@@ -79,6 +81,7 @@ impl Head<'_> {
             status: self.status,
             content_type: ContentType::of(self.headers),
             had_session: self.had_session,
+            tells_lost: self.tells_lost,
             has_challenge: self.headers.contains_key(WWW_AUTHENTICATE),
         }
     }

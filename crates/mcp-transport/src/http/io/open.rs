@@ -1,5 +1,6 @@
 //! One request until the head of its response: a pooled or new connection, redirects, deadlines.
 
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +21,14 @@ use super::pool::Pool;
 use super::stream::Stream;
 use super::wire::{SendError, Wire};
 use crate::http::config::Config;
+use crate::http::core::answer::error_object;
+use crate::http::core::body::Body;
 use crate::http::core::machine::Head;
-use crate::http::core::media::is_identity_coded;
+use crate::http::core::media::{ContentType, is_identity_coded};
 use crate::http::core::proxy::ProxyServer;
 use crate::http::core::session::SessionId;
 use crate::http::core::target::Target;
-use crate::http::core::{fault, headers, redirect, tls_wanted};
+use crate::http::core::{fault, headers, lost_session, redirect, tls_wanted};
 use crate::http::post::Departure;
 #[cfg(feature = "tls")]
 use crate::http::tls_failure;
@@ -71,6 +74,8 @@ pub(crate) struct Opened {
     pub(crate) session: Option<SessionId>,
     /// It came in plain HTTP, right from the server.
     is_plain: bool,
+    /// The body, read already, says that there is no such session.
+    tells_lost: bool,
     pub(crate) connection: Open,
 }
 
@@ -89,9 +94,38 @@ impl Opened {
             headers: &self.headers,
             length,
             had_session: self.session.is_some(),
+            tells_lost: self.tells_lost,
             is_plain: self.is_plain,
             wall: SystemTime::now(),
         }
+    }
+}
+
+impl Opened {
+    /// Reads a refusal that may say that there is no such session. For a GET, whose refusal is not read otherwise.
+    pub(crate) async fn read_refusal(mut self, config: &Config) -> Self {
+        let kind = ContentType::of(&self.headers);
+        let is_text = matches!(kind, ContentType::Json | ContentType::Missing | ContentType::Text);
+        if self.session.is_none() || self.status != StatusCode::BAD_REQUEST || !is_text {
+            return self;
+        }
+        let Open { wire, body } = &mut self.connection;
+        let mut read = Body::default();
+        let limit = config.limits.max_error_body_bytes;
+        let reading = async {
+            // What is cut off says nothing.
+            while let Some(piece) = poll_fn(|cx| wire.poll_piece(body, cx)).await {
+                read.push(piece.ok()?, limit).ok()?;
+            }
+            Some(())
+        };
+        if let Ok(Some(())) = time::timeout(config.timeouts.message, reading).await {
+            let payload = read.take();
+            let object = error_object(&payload, &config.limits.decode_limits());
+            let text = std::str::from_utf8(payload.as_bytes()).ok();
+            self.tells_lost = lost_session::is_told(self.status, object.as_ref(), text);
+        }
+        self
     }
 }
 
@@ -171,6 +205,7 @@ async fn follow(
             headers: parts.headers,
             session: outgoing.session,
             is_plain: is_plain(target, config),
+            tells_lost: false,
             moved,
             connection,
         });
