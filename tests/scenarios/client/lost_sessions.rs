@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_client::model::LoggingLevel;
-use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer};
+use mcp_client::transport::http::HttpTimeouts;
+use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer, RawJson};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
@@ -57,6 +58,8 @@ struct Sessions {
     refused: watch::Sender<usize>,
     /// A word to be said on the standing stream.
     word: Notify,
+    /// The standing stream is to end.
+    cut: Notify,
 }
 
 #[derive(Default)]
@@ -72,7 +75,8 @@ impl Sessions {
     async fn start(refusal: Refusal, together: usize) -> (String, Arc<Self>) {
         let state = Mutex::default();
         let refused = watch::Sender::new(0);
-        let this = Arc::new(Self { refusal, state, together, refused, word: Notify::new() });
+        let this =
+            Arc::new(Self { refusal, state, together, refused, word: Notify::new(), cut: Notify::new() });
         let server = Server::start().await;
         let url = server.url();
         let sessions = Arc::clone(&this);
@@ -157,6 +161,7 @@ impl Sessions {
                 peer.stream("").await;
                 tokio::select! {
                     () = peer.closed() => {}
+                    () = self.cut.notified() => {}
                     () = self.word.notified() => {
                         let word = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
                         peer.chunk(&format!("data: {word}\n\n")).await;
@@ -166,6 +171,12 @@ impl Sessions {
                 return false;
             }
             ("POST", true) => peer.accepted().await,
+            ("POST", false) if message["params"]["name"] == "streams" => {
+                peer.stream("").await;
+                peer.chunk("id: 1\nretry: 1\ndata:\n\n").await;
+                self.lose();
+                return false;
+            }
             ("POST", false) => {
                 let result = json!({ "content": [], "of": message["params"]["arguments"] });
                 peer.json(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
@@ -253,35 +264,46 @@ async fn the_new_session_has_its_own_stream_and_what_was_set_up_in_the_old_one()
         let (client, _) = connect(&url).await;
         within(client.set_logging_level(LoggingLevel::Error).into_future()).await.unwrap();
         sessions.lose();
-        // A notice meets the loss first: it is refused, and nothing follows from that but that the session is known to be lost.
+        // Notices meet the loss first. What the application said is said once more, and in order.
         client.notify("notifications/of-ours", None).unwrap();
-        within(async {
-            while sessions.total("notifications/of-ours") == 0 {
-                rounds().await;
-            }
-        })
-        .await;
-        rounds().await;
-        assert_eq!(sessions.total("initialize"), 1, "{refusal:?}");
-        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
-        assert_eq!(sessions.total("initialize"), 2);
-        client.notify("notifications/of-ours", None).unwrap();
-
+        client.notify("notifications/of-others", None).unwrap();
         let mut events = client.events();
         within(async {
             while sessions.count("GET").get(&session(2)) != Some(&1)
                 || sessions.count("logging/setLevel").get(&session(2)) != Some(&1)
-                || sessions.count("notifications/of-ours").get(&session(2)) != Some(&1)
+                || sessions.count("notifications/of-others").get(&session(2)) != Some(&1)
             {
                 rounds().await;
             }
         })
         .await;
+        assert_eq!(sessions.total("initialize"), 2, "{refusal:?}");
+        let both = BTreeMap::from([(session(1), 1), (session(2), 1)]);
+        assert_eq!(sessions.count("notifications/of-ours"), both);
+        assert_eq!(sessions.count("notifications/of-others"), BTreeMap::from([(session(2), 1)]));
+        let said: Vec<_> =
+            sessions.seen().into_iter().filter(|seen| seen.what.starts_with("notifications/of-")).collect();
+        assert_eq!(said.last().unwrap().what, "notifications/of-others");
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        assert_eq!(sessions.total("initialize"), 2);
         // What is said on the stream of the new session arrives. Nobody listens on the old one.
         assert_eq!(sessions.count("GET"), BTreeMap::from([(session(1), 1), (session(2), 1)]));
         sessions.word.notify_waiters();
         within(async { while !matches!(events.next().await, Some(ClientEvent::ListChanged(_))) {} }).await;
         check_the_order(&sessions);
+
+        // What is about a request of the old session means nothing in the new one.
+        sessions.lose();
+        let progress = RawJson::from_serialize(&json!({ "progressToken": "of theirs", "progress": 1 }));
+        client.notify("notifications/progress", Some(progress.unwrap())).unwrap();
+        client.notify("notifications/of-others", None).unwrap();
+        within(async {
+            while sessions.count("notifications/of-others").get(&session(3)) != Some(&1) {
+                rounds().await;
+            }
+        })
+        .await;
+        assert_eq!(sessions.count("notifications/progress"), BTreeMap::from([(session(2), 1)]));
         within(client.close()).await;
     }
 }
@@ -305,11 +327,16 @@ async fn a_server_that_loses_every_session_is_no_reason_to_go_on_for_ever() {
             clear += usize::from(error.to_string().contains("session"));
         }
         assert_eq!(clear, 16, "each says that it is the session");
+        // What meets the loss outside of calls asks for one more session, and then no more.
+        let settled = async || {
+            let mut seen = 0;
+            while std::mem::replace(&mut seen, sessions.seen().len()) != sessions.seen().len() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        within(settled()).await;
         let asked = sessions.total("initialize");
-        assert!((2..=5).contains(&asked), "{refusal:?}: {asked} handshakes");
-        let before = sessions.seen().len();
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert_eq!(sessions.seen().len(), before, "it goes on by itself");
+        assert!((2..=8).contains(&asked), "{refusal:?}: {asked} handshakes");
         // One more call costs at most one more handshake for each attempt.
         let outcome = within(client.call_tool("t", json!({})).into_future()).await;
         assert!(["closed", "transport"].contains(&summary(outcome).0));
@@ -317,6 +344,63 @@ async fn a_server_that_loses_every_session_is_no_reason_to_go_on_for_ever() {
         assert!(renewals(&events) <= sessions.total("initialize"));
         within(client.close()).await;
         assert!(sessions.total("DELETE") <= 1);
+    }
+}
+
+/// protocol:H-14, field:FR-056: a client that only listens meets the loss when its stream is refused, and has a new session soon.
+#[tokio::test]
+async fn a_standing_stream_that_meets_the_loss_brings_the_next_session() {
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (builder, events) = recorded(builder());
+        let mut timeouts = HttpTimeouts::default();
+        timeouts.reconnect_initial = Duration::from_millis(5);
+        let server = HttpServer::new(&url).unwrap().timeouts(timeouts);
+        let client = within(builder.connect(server)).await.unwrap();
+        sessions.lose();
+        sessions.cut.notify_waiters();
+        within(async {
+            while sessions.count("GET").get(&session(2)) != Some(&1) {
+                rounds().await;
+            }
+        })
+        .await;
+        assert_eq!((sessions.total("initialize"), renewals(&events)), (2, 1), "{refusal:?}");
+        // What asked for it was answered in the new session, and asked nothing else of the server.
+        let pings = BTreeMap::from([(session(1), 1), (session(2), 1)]);
+        assert_eq!(sessions.count("ping"), pings, "{refusal:?}");
+        assert_eq!(sessions.total("tools/call"), 0);
+        check_the_order(&sessions);
+        // Lost again at once, it is left to whoever wants something: a server that loses each session is not asked for ever.
+        sessions.lose();
+        sessions.cut.notify_waiters();
+        within(async {
+            while sessions.count("GET").get(&session(2)) != Some(&2) {
+                rounds().await;
+            }
+        })
+        .await;
+        rounds().await;
+        assert_eq!(sessions.total("initialize"), 2, "{refusal:?}");
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        assert_eq!(sessions.total("initialize"), 3);
+        within(client.close()).await;
+    }
+}
+
+/// A call that the server had begun to answer may have been carried out before the session was lost: it is not made again.
+#[tokio::test]
+async fn a_call_whose_stream_is_refused_with_its_session_is_not_sent_again() {
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (client, _) = connect(&url).await;
+        let error = within(client.call_tool("streams", json!({})).into_future()).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Transport, true), "{refusal:?}");
+        assert!(error.to_string().contains("session"), "{error}");
+        assert_eq!(sessions.total("tools/call"), 1, "{refusal:?}");
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        assert_eq!((sessions.total("tools/call"), sessions.total("initialize")), (3, 2), "{refusal:?}");
+        within(client.close()).await;
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit, oneshot};
 use tokio::task::AbortHandle;
 
 use super::notices::Notices;
+use super::seeking::Seeking;
 use super::subscribing::AbortOnDrop;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
@@ -30,6 +31,7 @@ pub(crate) struct HttpLink {
     /// The notices that calls were given up, on their way.
     courtesies: Arc<()>,
     max_notices: usize,
+    pub(super) seeking: Seeking,
 }
 
 impl HttpLink {
@@ -41,6 +43,7 @@ impl HttpLink {
             ending: OnceCell::new(),
             courtesies: Arc::default(),
             max_notices: limits.max_waiting_notices,
+            seeking: Seeking::default(),
         }
     }
 
@@ -103,7 +106,7 @@ impl HttpLink {
 
     /// Posts what the application said, each when the one before is accepted or lost.
     pub(crate) fn post_in_order(&self, driver: &Arc<Driver>, transmit: Transmit) {
-        self.notices.put(&driver.runtime, transmit);
+        self.notices.put(driver, transmit);
     }
 
     pub(crate) fn takes_notices(&self) -> bool {
@@ -150,6 +153,9 @@ impl HttpLink {
             };
             if let Err(error) = posted {
                 tracing::debug!(%error, "a message was not accepted by the server");
+                if let Some(driver) = weak.upgrade() {
+                    driver.seek_after(&error);
+                }
             }
             drop(courtesy);
         };
@@ -269,7 +275,13 @@ async fn read_session_stream(
     let mut stream = match connection.open_stream(head).await {
         Ok(Some(stream)) => stream,
         Ok(None) => return,
-        Err(error) => return tracing::debug!(%error, "the server's standing stream could not be opened"),
+        Err(error) => {
+            tracing::debug!(%error, "the server's standing stream could not be opened");
+            if let Some(driver) = driver.upgrade() {
+                driver.seek_after(&error);
+            }
+            return;
+        }
     };
     if let Some(opened) = opened.take() {
         // Nobody waits any more if that took too long.
@@ -281,8 +293,12 @@ async fn read_session_stream(
         match received {
             Ok(Some(received)) => driver.handle(Origin::Channel, received),
             Ok(None) => return,
-            // Calls go on without the stream; what the server says outside of them is lost from here on.
-            Err(error) => return tracing::debug!(%error, "the server's standing stream ended"),
+            // Calls go on without the stream; what the server says outside of them is lost from here on, unless a new session
+            // brings a new one.
+            Err(error) => {
+                tracing::debug!(%error, "the server's standing stream ended");
+                return driver.seek_after(&error);
+            }
         }
         driver.background_room().await;
     }
@@ -345,7 +361,8 @@ async fn converse(
 /// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.
 fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
     let failure = match (error.kind(), error.status()) {
-        (ErrorKind::SessionLost, _) => ExchangeFailure::SessionLost,
+        // A server that had begun to answer may have carried it out before it lost the session.
+        (ErrorKind::SessionLost, _) if !error.outcome_unknown() => ExchangeFailure::SessionLost,
         (ErrorKind::Status, Some(status)) => ExchangeFailure::Status(status),
         (
             ErrorKind::LimitExceeded

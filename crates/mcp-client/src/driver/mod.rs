@@ -27,6 +27,8 @@ mod notices;
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
 mod open_call;
 mod questions;
+#[cfg(feature = "http")]
+mod seeking;
 mod slot;
 pub(crate) mod spans;
 mod sse;

@@ -2,12 +2,13 @@
 //! were said.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_proto::Transmit;
+use mcp_transport::ErrorKind;
 use mcp_transport::http::HttpConnection;
-use tokio::runtime::Handle;
 
+use super::Driver;
 use super::http::deliver;
 use crate::spawning::spawn;
 
@@ -35,7 +36,7 @@ impl Notices {
         lock(&self.waiting).queue.len()
     }
 
-    pub(super) fn put(&self, runtime: &Handle, transmit: Transmit) {
+    pub(super) fn put(&self, driver: &Arc<Driver>, transmit: Transmit) {
         {
             let mut waiting = lock(&self.waiting);
             waiting.queue.push_back(transmit);
@@ -44,7 +45,7 @@ impl Notices {
             }
         }
         let posting = Posting { waiting: Arc::clone(&self.waiting), is_over: false };
-        spawn(runtime, posting.post(self.connection.clone()));
+        spawn(&driver.runtime, posting.post(self.connection.clone(), Arc::downgrade(driver)));
     }
 
     /// Nothing more is posted.
@@ -66,7 +67,7 @@ struct Posting {
 }
 
 impl Posting {
-    async fn post(mut self, connection: HttpConnection) {
+    async fn post(mut self, connection: HttpConnection, driver: Weak<Driver>) {
         loop {
             let next = {
                 let mut waiting = lock(&self.waiting);
@@ -79,8 +80,12 @@ impl Posting {
                 self.is_over = true;
                 return;
             };
-            if let Err(error) = deliver(&connection, transmit).await {
-                tracing::debug!(%error, "a notification was not accepted by the server");
+            let Err(error) = deliver(&connection, transmit.clone()).await else { continue };
+            tracing::debug!(%error, "a notification was not accepted by the server");
+            if error.kind() == ErrorKind::SessionLost
+                && let Some(driver) = driver.upgrade()
+            {
+                driver.say_again(&connection, transmit).await;
             }
         }
     }

@@ -1,0 +1,94 @@
+//! A new session where the loss of the old one shows outside of any call (Streamable HTTP, "Session Management").
+//!
+//! A session is renewed by a call, which lends its driver to the handshake. Where the standing stream or a notification meets the loss,
+//! a `ping` is made to be that call. It also finds out whether the session is lost indeed: a GET may be refused for other reasons.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use mcp_jsonrpc::{Incoming, Message, decode_slice};
+use mcp_model::methods;
+use mcp_proto::{CallOptions, Transmit};
+use mcp_transport::ErrorKind;
+use mcp_transport::http::HttpConnection;
+
+use super::http::deliver;
+use super::{Driver, Link, now};
+use crate::spawning::spawn;
+
+/// How long a session must have gone on before the next one is asked for when nobody wants anything: a server that loses each
+/// session at once would be asked for ever. A call, or a notification of the application, does not wait for that.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// When a session was last asked for outside of the application's calls.
+#[derive(Debug, Default)]
+pub(super) struct Seeking(Mutex<Option<Instant>>);
+
+impl Seeking {
+    /// Notes that one is asked for now. Whether the last time was long ago.
+    fn begin(&self, now: Instant) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.replace(now);
+        before.is_none_or(|before| now.saturating_duration_since(before) >= SETTLED)
+    }
+}
+
+impl Driver {
+    /// What was sent for nobody in particular was refused. Where the session is what is lost, and the last one did not go the same way
+    /// a moment ago, a new one is made, by a task of its own.
+    pub(super) fn seek_after(self: &Arc<Self>, error: &mcp_transport::Error) {
+        let Link::Http(link) = &self.link else { return };
+        if error.kind() == ErrorKind::SessionLost && link.seeking.begin(now()) {
+            let driver = Arc::clone(self);
+            let seeking = async move {
+                driver.seek_session().await;
+            };
+            spawn(&self.runtime, seeking);
+        }
+    }
+
+    /// Asks for a sign of life. Whether there is a session after that, be it a new one.
+    async fn seek_session(self: &Arc<Self>) -> bool {
+        let Ok(ping) = self.begin(methods::PING, None, &CallOptions::default(), None) else { return false };
+        match self.finish(ping, None).await {
+            Ok(_) => true,
+            Err(error) => {
+                tracing::debug!(%error, "no new session in place of the lost one");
+                // Whatever the server thinks of pings, it knows the session.
+                error.error_object().is_some()
+            }
+        }
+    }
+
+    /// A notification of the application met the loss: the server did nothing with it. It is said once more in the new session.
+    pub(super) async fn say_again(self: &Arc<Self>, connection: &HttpConnection, mut notice: Transmit) {
+        let Link::Http(link) = &self.link else { return };
+        link.seeking.begin(now());
+        if self.seek_session().await && !is_of_its_session(&notice) {
+            notice.head = self.lock().core.session_head();
+            if let Err(error) = deliver(connection, notice).await {
+                tracing::debug!(%error, "a notification was not accepted in the new session");
+            }
+        }
+    }
+}
+
+/// Whether it is about a request of its session, which means nothing in another one. (The application sends no other such.)
+fn is_of_its_session(notice: &Transmit) -> bool {
+    let message = decode_slice(&notice.message, &mcp_jsonrpc::DecodeLimits::new());
+    let Ok(Incoming::Single(Message::Notification(notice))) = message else { return false };
+    *notice.method == *methods::NOTIFICATIONS_PROGRESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_session_that_went_at_once_none_is_asked_for() {
+        let (seeking, start) = (Seeking::default(), Instant::now());
+        for (seconds, may) in [(0, true), (1, false), (60, false), (120, true), (200, true)] {
+            assert_eq!(seeking.begin(start + Duration::from_secs(seconds)), may, "{seconds}");
+        }
+    }
+}
