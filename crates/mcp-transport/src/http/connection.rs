@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -19,6 +19,7 @@ use super::core::{classify, fault};
 use super::credentials::{Credentials, Refused};
 use super::event_stream::EventStream;
 use super::exchange::Exchange;
+use super::io::clock::now;
 use super::io::open::{Boxed, Opened, Outgoing, Watch, open};
 use super::io::pool::Pool;
 use super::post::{Departure, Post, PostKind, RequestHead};
@@ -310,17 +311,12 @@ impl Shared {
         Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), session })
     }
 
-    /// Forgets the session that a request carried, if that is what failed it.
+    /// Takes the session that a request carried for lost, if that is what failed it.
     pub(crate) fn note_lost_session(&self, error: &Error, session: Option<&SessionId>) {
         if error.kind() == ErrorKind::SessionLost
             && let Some(session) = session
         {
-            self.session.forget(session);
+            self.session.mark_lost(session);
         }
     }
-}
-
-/// The clock enters here. Tokio's, so that tests can move it.
-pub(crate) fn now() -> Instant {
-    time::Instant::now().into_std()
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::connection::Shared;
 use super::core::listen::ListenCore;
+use super::downstream::Downstream;
 use super::io::open::Open;
-use super::line::Line;
 use super::post::RequestHead;
 use crate::{Error, Received};
 
@@ -16,12 +16,12 @@ use crate::{Error, Received};
 /// Dropping it closes its socket.
 pub struct EventStream {
     core: ListenCore,
-    line: Line,
+    downstream: Downstream,
 }
 
 impl EventStream {
     pub(crate) fn new(shared: Arc<Shared>, core: ListenCore, head: RequestHead, connection: Open) -> Self {
-        Self { core, line: Line::new(shared, head, connection) }
+        Self { core, downstream: Downstream::new(shared, head, connection) }
     }
 
     /// The next message, borrowed until the next call. A message above the size limit is reported and skipped.
@@ -36,10 +36,10 @@ impl EventStream {
     ///
     /// Cancel safe: a dropped future loses nothing, and the next call goes on.
     pub async fn next(&mut self) -> Result<Option<Received<'_>>, Error> {
-        if !self.line.advance(&mut self.core).await? {
+        if !self.downstream.advance(&mut self.core).await? {
             return Ok(None);
         }
-        Ok(Some(self.core.message(&self.line.shared.decode_limits)))
+        Ok(Some(self.core.message(&self.downstream.shared.decode_limits)))
     }
 }
 

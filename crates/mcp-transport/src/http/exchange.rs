@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::connection::Shared;
 use super::core::exchange::ExchangeCore;
 use super::core::session::SessionId;
+use super::downstream::Downstream;
 use super::io::open::Open;
-use super::line::Line;
 use super::post::RequestHead;
 use crate::{Error, Received, Taker};
 
@@ -21,7 +21,7 @@ use crate::{Error, Received, Taker};
 /// request; in legacy revisions it does not.
 pub struct Exchange {
     core: ExchangeCore,
-    line: Line,
+    downstream: Downstream,
     /// What the POST carried.
     session: Option<SessionId>,
 }
@@ -34,11 +34,11 @@ impl Exchange {
         connection: Open,
         session: Option<SessionId>,
     ) -> Self {
-        let mut line = Line::new(shared, head, connection);
+        let mut downstream = Downstream::new(shared, head, connection);
         if core.is_done() {
-            line.release();
+            downstream.release();
         }
-        Self { core, line, session }
+        Self { core, downstream, session }
     }
 
     /// The HTTP status of the response to the POST.
@@ -75,18 +75,18 @@ impl Exchange {
     ///
     /// As for [`next`](Self::next); nothing is taken before the future is ready.
     pub async fn next_or_take(&mut self, take: Taker<'_>) -> Result<Option<Received<'_>>, Error> {
-        let advanced = self.line.advance(&mut self.core).await;
+        let advanced = self.downstream.advance(&mut self.core).await;
         if let Err(error) = &advanced {
-            self.line.shared.note_lost_session(error, self.session.as_ref());
+            self.downstream.shared.note_lost_session(error, self.session.as_ref());
         }
         if !advanced? {
             return Ok(None);
         }
-        let shared = &self.line.shared;
+        let shared = &self.downstream.shared;
         let (received, is_last) = self.core.message(&shared.session, &shared.decode_limits, take)?;
         if is_last {
             // Before the caller looks at the answer, so that its next call finds the connection.
-            self.line.release();
+            self.downstream.release();
         }
         Ok(Some(received))
     }

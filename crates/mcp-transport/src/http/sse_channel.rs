@@ -6,14 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Method;
 
-use super::connection::{Shared, now};
+use super::connection::Shared;
 use super::core::channel::ChannelCore;
 use super::core::classify::{Asked, Verdict, classify};
 use super::core::exchange::ExchangeCore;
 use super::core::target::Target;
+use super::downstream::Downstream;
 use super::exchange::Exchange;
+use super::io::clock::now;
 use super::io::open::{Boxed, Opened, Outgoing, Watch};
-use super::line::Line;
 use super::post::{Departure, PostKind, RequestHead};
 use crate::{Error, ErrorKind, Received, Taker};
 
@@ -29,7 +30,7 @@ pub struct SseSender {
 /// Dropping it closes the stream, and with it the session.
 pub struct SseReceiver {
     core: ChannelCore,
-    line: Line,
+    downstream: Downstream,
 }
 
 /// Opens the event stream and waits for the `endpoint` event; `None` if the URL has no such stream.
@@ -48,13 +49,13 @@ pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSend
     }
     let mut core = ChannelCore::new(now(), &shared.config);
     let Opened { moved, connection, .. } = opened;
-    let mut line = Line::new(Arc::clone(shared), RequestHead::default(), connection);
-    if !line.advance(&mut core).await? {
+    let mut downstream = Downstream::new(Arc::clone(shared), RequestHead::default(), connection);
+    if !downstream.advance(&mut core).await? {
         return Ok(None);
     }
     let Some(endpoint) = core.endpoint(moved.as_ref().unwrap_or(&shared.target))? else { return Ok(None) };
     let sender = SseSender { shared: Arc::clone(shared), endpoint: Arc::new(endpoint) };
-    Ok(Some((sender, SseReceiver { core, line })))
+    Ok(Some((sender, SseReceiver { core, downstream })))
 }
 
 impl SseSender {
@@ -132,10 +133,10 @@ impl SseReceiver {
     ///
     /// As for [`recv`](Self::recv); nothing is taken before the future is ready.
     pub async fn recv_or_take(&mut self, take: Taker<'_>) -> Result<Received<'_>, Error> {
-        if !self.line.advance(&mut self.core).await? {
+        if !self.downstream.advance(&mut self.core).await? {
             return Err(Error::new(ErrorKind::Closed, "the event stream is over"));
         }
-        Ok(self.core.message(&self.line.shared.decode_limits, take))
+        Ok(self.core.message(&self.downstream.shared.decode_limits, take))
     }
 }
 

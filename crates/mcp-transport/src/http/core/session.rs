@@ -91,7 +91,7 @@ impl SessionSlot {
     }
 
     /// Takes `refused` for lost if it is still the current one.
-    pub(crate) fn forget(&self, refused: &SessionId) {
+    pub(crate) fn mark_lost(&self, refused: &SessionId) {
         let mut held = self.lock();
         held.lost |= held.id.as_ref() == Some(refused);
     }
@@ -144,10 +144,10 @@ mod tests {
         let slot = SessionSlot::default();
         slot.adopt(Some(old.clone()));
         slot.adopt(Some(new.clone()));
-        slot.forget(&old);
+        slot.mark_lost(&old);
         assert_eq!(slot.current(), Some(new.clone()));
         assert!(slot.is_open());
-        slot.forget(&new);
+        slot.mark_lost(&new);
         assert!(!slot.is_open());
         assert_eq!(slot.current(), Some(new), "what overtakes the renewal is refused as the rest");
         assert_eq!(slot.take(), None);

@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod carrier;
+pub(crate) mod clock;
 pub(crate) mod connect;
 pub(crate) mod jitter;
 #[cfg(feature = "http2")]

@@ -18,7 +18,8 @@ use hyper::client::conn::http2::{Builder, Connection, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use super::body::RequestBody;
-use super::pool::{Pool, now};
+use super::clock::now;
+use super::pool::Pool;
 use super::stream::Stream;
 use super::wire::SendError;
 use crate::http::config::HttpLimits;

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use tokio::time;
 
 use super::carrier::Carrier;
+use super::clock::now;
 #[cfg(feature = "http2")]
 use super::lanes::Lanes;
 use super::wire::Wire;
@@ -200,10 +201,6 @@ impl Entry {
         }
         if self.wire.is_ready(cx) { State::Ready } else { State::Dead }
     }
-}
-
-pub(crate) fn now() -> Instant {
-    time::Instant::now().into_std()
 }
 
 fn take_expired(entries: &mut Vec<Entry>, now: Instant) -> Vec<Entry> {

@@ -8,15 +8,16 @@ use std::time::Instant;
 
 use tokio::time::{self, Sleep};
 
-use super::connection::{Shared, now};
+use super::connection::Shared;
 use super::core::machine::{Machine, Step};
+use super::io::clock::now;
 use super::io::jitter::jitter;
 use super::io::open::{Open, Opened};
 use super::post::RequestHead;
 use crate::Error;
 
-/// A state machine's way to the network.
-pub(crate) struct Line {
+/// A state machine's way to the network: what comes down from the server.
+pub(crate) struct Downstream {
     pub(crate) shared: Arc<Shared>,
     head: RequestHead,
     source: Source,
@@ -32,7 +33,7 @@ enum Source {
     Opening(Pin<Box<dyn Future<Output = Result<Opened, Error>> + Send>>),
 }
 
-impl Line {
+impl Downstream {
     pub(crate) fn new(shared: Arc<Shared>, head: RequestHead, connection: Open) -> Self {
         Self { shared, head, source: Source::Open(connection), timer: None }
     }
