@@ -6,7 +6,7 @@ use std::future::IntoFuture as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_client::model::LoggingLevel;
+use mcp_client::model::{LoggingLevel, SubscriptionFilter};
 use mcp_client::transport::http::HttpTimeouts;
 use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer, RawJson};
 use serde_json::{Value, json};
@@ -140,7 +140,7 @@ impl Sessions {
             };
             let result = json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": { "listChanged": true }, "logging": {} },
+                "capabilities": { "tools": { "listChanged": true }, "logging": {}, "resources": { "subscribe": true } },
             });
             let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
             let head = format!("content-type: application/json\r\nmcp-session-id: s{session}\r\n");
@@ -305,6 +305,47 @@ async fn the_new_session_has_its_own_stream_and_what_was_set_up_in_the_old_one()
         .await;
         assert_eq!(sessions.count("notifications/progress"), BTreeMap::from([(session(2), 1)]));
         within(client.close()).await;
+    }
+}
+
+/// protocol:H-14: a subscription meets the loss before anybody else does, and makes the new session by itself; given up without a
+/// session it is not asked for again.
+#[tokio::test]
+async fn a_subscription_that_meets_the_loss_stands_in_the_new_session() {
+    let wanted = || {
+        let mut wanted = SubscriptionFilter::default();
+        wanted.resource_subscriptions = Some(vec!["a:1".to_owned(), "a:2".to_owned()]);
+        wanted
+    };
+    for refusal in REFUSALS {
+        let (url, sessions) = Sessions::start(refusal, 1).await;
+        let (client, _) = connect(&url).await;
+        sessions.lose();
+        let subscription = within(client.subscription(wanted())).await.unwrap();
+        assert_eq!((sessions.total("initialize"), subscription.granted()), (2, &wanted()), "{refusal:?}");
+        assert_eq!(sessions.count("resources/subscribe").get(&session(2)), Some(&2));
+
+        // One that stands is asked for again.
+        sessions.lose();
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        within(async {
+            while sessions.count("resources/subscribe").get(&session(3)) != Some(&2) {
+                rounds().await;
+            }
+        })
+        .await;
+        drop(subscription);
+        within(async {
+            while sessions.count("resources/unsubscribe").get(&session(3)) != Some(&2) {
+                rounds().await;
+            }
+        })
+        .await;
+        sessions.lose();
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        within(client.close()).await;
+        assert_eq!(sessions.count("resources/subscribe").get(&session(4)), None, "{refusal:?}");
+        check_the_order(&sessions);
     }
 }
 
