@@ -111,13 +111,20 @@ impl Subscription {
                 wants(method).then_some(Change::List(list))
             }
             ClientEvent::ResourceUpdated { uri } => {
-                wants(methods::NOTIFICATIONS_RESOURCES_UPDATED).then_some(Change::Resource { uri })
+                // The server may have granted them in a spelling of its own.
+                let wanted = is_part_of_any(&uri, &self.wanted) || is_part_of_any(&uri, &self.granted);
+                wanted.then_some(Change::Resource { uri })
             }
             ClientEvent::Missed { events } => Some(Change::Missed { events }),
             ClientEvent::SessionRenewed | ClientEvent::SubscriptionRestored => Some(Change::Restored),
             _ => None,
         }
     }
+}
+
+/// Whether this is one of the resources, or begins like one as its parts do. A notice too many costs less than one too few.
+fn is_part_of_any(uri: &str, filter: &SubscriptionFilter) -> bool {
+    filter.resource_subscriptions.iter().flatten().any(|subscribed| uri.starts_with(subscribed.as_str()))
 }
 
 /// How a subscription ended; `Ok` where that was told before.
@@ -140,5 +147,29 @@ impl fmt::Debug for Subscription {
             .field("client", &self.client)
             .field("granted", &self.granted)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// protocol:S-01: a notice may name a part of what was subscribed to, and no other resource.
+    #[test]
+    fn a_subscription_is_told_of_its_own_resources_and_their_parts() {
+        let mut filter = SubscriptionFilter::new();
+        assert!(!is_part_of_any("file:///a", &filter));
+        filter.resource_subscriptions = Some(vec!["file:///a".to_owned(), "note:1".to_owned()]);
+        for (uri, expected) in [
+            ("file:///a", true),
+            ("file:///a/b", true),
+            ("file:///a#b", true),
+            ("note:1", true),
+            ("file:///b", false),
+            ("file:///", false),
+            ("note:2", false),
+        ] {
+            assert_eq!(is_part_of_any(uri, &filter), expected, "{uri}");
+        }
     }
 }

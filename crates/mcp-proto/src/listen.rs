@@ -17,8 +17,9 @@ use std::time::Instant;
 
 use mcp_jsonrpc::{RawJson, RawRef, RequestId};
 use mcp_model::{
-    FromJson, SubscribeRequestParams, SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams, ToJson, methods, subscription_id,
+    FromJson, ServerFeature, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsAcknowledgedNotificationParams, SubscriptionsListenRequestParams, ToJson, methods,
+    subscription_id,
 };
 
 use crate::call::{CallId, CallKind, CallOptions, CallState};
@@ -208,9 +209,22 @@ impl Connection {
     fn grant_if_complete(&mut self, call: CallId) {
         let listening = self.calls.get(&call).and_then(|state| state.listening.as_ref());
         if let Some(listening) = listening.filter(|listening| listening.pending.is_empty()) {
-            let granted = listening.wanted.clone();
+            let granted = self.granted_by_legacy(&listening.wanted);
             self.grant(call, granted);
         }
+    }
+
+    /// What a legacy server grants that has agreed to every resource: of the lists those whose changes it declares to tell.
+    fn granted_by_legacy(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
+        let declares = |feature| self.server().is_some_and(|server| server.capabilities.declares(feature));
+        let list = |wanted: Option<bool>, feature| wanted.filter(|_| declares(feature));
+        let mut granted = SubscriptionFilter::new();
+        granted.prompts_list_changed = list(wanted.prompts_list_changed, ServerFeature::PromptsListChanged);
+        granted.resources_list_changed =
+            list(wanted.resources_list_changed, ServerFeature::ResourcesListChanged);
+        granted.tools_list_changed = list(wanted.tools_list_changed, ServerFeature::ToolsListChanged);
+        granted.resource_subscriptions.clone_from(&wanted.resource_subscriptions);
+        granted
     }
 
     fn grant(&mut self, call: CallId, granted: SubscriptionFilter) {

@@ -139,7 +139,8 @@ fn a_legacy_server_is_asked_for_each_resource_and_told_when_nobody_wants_it_any_
     session.answer(&requests[1]["id"], &json!({}));
     assert!(session.events().is_empty());
     session.answer(&requests[0]["id"], &json!({}));
-    assert_eq!(session.subscribed(first), wanted);
+    // The server did not declare that it tells of its tools.
+    assert_eq!(session.subscribed(first), filter(&json!({"resourceSubscriptions": ["a", "b"]})));
     session.seconds(100_000);
     session.peer(r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a"}}"#);
     assert!(matches!(session.only_event(), Event::ResourceUpdated { uri } if uri == "a"));
@@ -208,6 +209,28 @@ fn a_legacy_subscription_needs_nothing_for_lists_and_is_refused_for_resources_wh
     assert!(
         matches!(&events[0], Event::CallEnded { call: ended, outcome: Err(CallError::Rpc(_)) } if *ended == call)
     );
+}
+
+/// protocol:S-01, protocol:L-13: what is granted is what the server declares, and a task is nothing that this era tells of so.
+#[test]
+fn a_legacy_subscription_has_no_more_than_the_server_declares() {
+    let check = |capabilities: &str, expected: Value| {
+        let mut session = Session::ready_with(config(), "2025-11-25", capabilities);
+        let wanted = json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true, "taskIds": ["t"],
+        });
+        let call = session.core.listen(session.now, &filter(&wanted), &CallOptions::default()).unwrap();
+        assert_eq!(session.subscribed(call), filter(&expected), "{capabilities}");
+    };
+    check(
+        r#"{"tools":{"listChanged":true},"prompts":{"listChanged":false}}"#,
+        json!({"toolsListChanged": true}),
+    );
+    check(
+        r#"{"tools":{},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
+        json!({"promptsListChanged": true, "resourcesListChanged": true}),
+    );
+    check("{}", json!({}));
 }
 
 /// An earlier revision has no such notification, and what it has not is passed on as it came.
