@@ -5,7 +5,6 @@ use std::future::Future;
 use std::pin::Pin;
 
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
-use serde_json::Number;
 
 use crate::driver::spans::label;
 
@@ -59,9 +58,7 @@ pub struct SamplingContext {
 
 impl SamplingContext {
     pub(crate) fn new(server: String, request_id: RequestId, params: &RawJson) -> Self {
-        let max_tokens = params.as_raw_ref().members(["maxTokens"]).ok().and_then(|[count]| count);
-        let max_tokens = max_tokens.and_then(|count| count.as_str().parse::<Number>().ok());
-        Self { server, request_id, max_tokens: max_tokens.and_then(|count| count.as_u64()) }
+        Self { server, request_id, max_tokens: mcp_proto::max_tokens(params) }
     }
 }
 

@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
 use mcp_model::{CacheScope, ProtocolVersion, meta, methods};
-use serde_json::Number;
 
 use crate::call::{Asked, CallOptions};
 use crate::connection::Connection;
 use crate::envelope::string_member;
+use crate::whole_number::whole_number;
 
 /// What a connection may keep of results that the server lets it use again (modern era; "Caching").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -441,18 +441,4 @@ fn hints(result: RawRef<'_>) -> Option<(Duration, bool)> {
     let scope =
         cache_scope.and_then(|scope| scope.string().ok()).map(|scope| CacheScope::from(scope.as_str()));
     Some((Duration::from_millis(ttl), CacheScope::is_shared(scope.as_ref())))
-}
-
-/// A whole number that is not negative, saturated; JSON may write one with a fraction or an exponent.
-fn whole_number(text: &str) -> Option<u64> {
-    if let Ok(number) = text.parse::<u64>() {
-        return Some(number);
-    }
-    let number = text.parse::<Number>().ok()?.as_f64()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the cast saturates, as wanted"
-    )]
-    (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
 }

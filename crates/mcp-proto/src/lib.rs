@@ -39,6 +39,7 @@ mod tool_headers;
 mod tools;
 mod transmit;
 mod urls_required;
+mod whole_number;
 mod withdrawal;
 
 pub use cache::{CacheConfig, CacheUse};
@@ -53,6 +54,7 @@ pub use incoming::Origin;
 pub use limits::Limits;
 pub use phase::ServerFacts;
 pub use retry::{Failure, RetryConfig};
+pub use sampling::max_tokens;
 pub use suspended::{SuspendedCall, UnreadableQuestion};
 pub use taking::Taking;
 pub use tasks::{StoredTask, TaskConfig, TaskError, TaskOptions, TaskUpdate};

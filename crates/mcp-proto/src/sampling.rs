@@ -8,10 +8,10 @@ use mcp_model::{
     CreateMessageRequestParams, CreateMessageResult, FromJson, ProtocolVersion, SamplingMessageContentBlock,
     ToJson,
 };
-use serde_json::Number;
 
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
+use crate::whole_number::whole_number;
 
 /// The longest token of any tokenizer in use has half as many bytes (a run of blanks).
 const MAX_TOKEN_BYTES: u64 = 256;
@@ -46,14 +46,18 @@ impl SamplingAsked {
     pub(crate) fn of(params: &RawJson) -> Self {
         let read = Read::of(params.as_raw_ref());
         Self {
-            max_tokens: read.as_ref().and_then(|read| read.max_tokens).and_then(whole_number),
+            max_tokens: read
+                .as_ref()
+                .and_then(|read| read.max_tokens)
+                .and_then(|count| whole_number(count.as_str())),
             tools: read.is_some_and(|read| read.tools.is_some()),
         }
     }
 }
 
-fn whole_number(count: RawRef<'_>) -> Option<u64> {
-    count.as_str().parse::<Number>().ok()?.as_u64()
+/// The most tokens that a sampling request asks for, `maxTokens` of its params; `None` where it says none that can be read.
+pub fn max_tokens(params: &RawJson) -> Option<u64> {
+    SamplingAsked::of(params).max_tokens
 }
 
 impl Connection {
@@ -65,7 +69,7 @@ impl Connection {
             return Err(invalid("params are no object"));
         }
         let read = Read::of(params).ok_or_else(|| invalid("params are not readable"))?;
-        if read.max_tokens.is_some_and(|count| whole_number(count).is_none()) {
+        if read.max_tokens.is_some_and(|count| whole_number(count.as_str()).is_none()) {
             return Err(invalid("maxTokens is no whole number"));
         }
         // An earlier revision does not know these members.

@@ -158,7 +158,10 @@ fn max_tokens_is_a_whole_number() {
         assert_eq!(legacy("2025-11-25", false).samples(&params).unwrap_err()["code"], -32602, "{odd}");
         assert!(Session::modern(with(false, on_channel())).samples_in_a_call(&params).is_err(), "{odd}");
     }
-    assert!(legacy("2025-11-25", false).samples(&request(json!({"maxTokens": 0}))).is_ok());
+    for whole in ["0", "100.0", "1e2"] {
+        let params = request(json!({"maxTokens": serde_json::from_str::<Value>(whole).unwrap()}));
+        assert!(legacy("2025-11-25", false).samples(&params).is_ok(), "{whole}");
+    }
 }
 
 /// Answers the question of a legacy server. What goes out.
