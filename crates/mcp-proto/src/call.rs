@@ -256,6 +256,8 @@ pub(crate) enum CallKind {
     Renew,
     /// Sets up again in a new session what the application had set up in the old one. Internal too.
     Restore,
+    /// Tells the server that something is not wanted any more: a resource, a task. Internal, and whatever comes of it is no matter.
+    Courtesy,
 }
 
 impl CallKind {
@@ -280,8 +282,8 @@ impl CallKind {
 pub(crate) struct LastProgress(pub(crate) Option<f64>);
 
 impl CallState {
-    /// Whether it may have been carried out, or still be: its request may have left, or the server has made a task of it, which goes
-    /// on whatever becomes of the requests about it.
+    /// Whether the server may have carried it out, or may still do so: its request may have left, or it has become a task, which goes
+    /// on without any request.
     pub(crate) fn may_be_carried_out(&self) -> bool {
         self.dispatched || self.task.as_ref().is_some_and(|task| task.exists())
     }

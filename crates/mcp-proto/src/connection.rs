@@ -66,7 +66,7 @@ pub struct Connection {
     /// Notifications of the application that wait for a new session.
     pub(crate) notices: Vec<Bytes>,
     pub(crate) roots: Roots,
-    /// Of which it was said that they are in use.
+    /// Deprecated features that were reported already.
     pub(crate) deprecated_in_use: Vec<DeprecatedFeature>,
     pub(crate) cache: ResultCache,
     diagnostics: DiagnosticTally,
@@ -508,6 +508,7 @@ impl Connection {
                 }
             }
             CallKind::Restore => self.end_restore(&outcome),
+            CallKind::Courtesy => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use mcp_jsonrpc::{
 };
 use mcp_model::{
     CancelledNotificationParams, FromJson, LoggingMessageNotificationParams, ProgressNotificationParams,
-    ProgressToken, ProtocolVersion,
+    ProgressToken, ProtocolVersion, methods,
 };
 
 use crate::call::{CallId, CallKind, CallState, LastProgress};
@@ -198,7 +198,7 @@ impl Connection {
             CallKind::Initialize => self.handle_initialize_result(call, response.result),
             CallKind::Probe => return self.handle_discover_result(now, call, &state, response.result),
             CallKind::Renew => return self.handle_renewal_result(response.result),
-            CallKind::Restore => return,
+            CallKind::Courtesy | CallKind::Restore => return,
         };
         self.end_call(now, call, &state, outcome);
     }
@@ -240,9 +240,11 @@ impl Connection {
                 return self.handle_modern_error(now, call, state, error);
             }
             CallKind::Ordinary => return self.handle_legacy_error(now, call, state, error),
-            CallKind::Listen | CallKind::Relist | CallKind::Restore | CallKind::Subscribe(_) => {
-                Err(self.refused(error))
-            }
+            CallKind::Courtesy
+            | CallKind::Listen
+            | CallKind::Relist
+            | CallKind::Restore
+            | CallKind::Subscribe(_) => Err(self.refused(error)),
         };
         if let Err(error) = ended {
             self.end_call(now, call, &state, Err(error));
@@ -282,63 +284,83 @@ impl Connection {
         let params = notification.params;
         self.cache.handle_notice(method, params);
         match method {
-            "notifications/subscriptions/acknowledged" if self.phase.modern().is_some() => {
+            methods::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED if self.phase.modern().is_some() => {
                 self.handle_acknowledged(origin, params);
             }
-            "notifications/tools/list_changed"
-            | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed"
-            | "notifications/resources/updated"
-                if !self.is_wanted(origin, method, params) => {}
-            "notifications/cancelled" => {
-                if let Some(cancelled) = self.typed(method, params, CancelledNotificationParams::from_json)
-                    && let Some(id) = cancelled.request_id.map(wire_id)
-                {
-                    if self.phase.modern().is_some() {
-                        self.end_subscription(now, &id);
-                    } else {
-                        self.withdraw_server_request(now, &id, cancelled.reason.as_deref());
-                    }
-                }
-            }
-            "notifications/progress" => self.handle_progress(now, params),
-            "notifications/message" => {
+            methods::NOTIFICATIONS_CANCELLED => self.handle_cancelled(now, params),
+            methods::NOTIFICATIONS_PROGRESS => self.handle_progress(now, params),
+            methods::NOTIFICATIONS_MESSAGE => {
                 if let Some(log) = self.typed(method, params, LoggingMessageNotificationParams::from_json) {
                     self.push_event(Event::Log(log));
                 }
             }
-            "notifications/tools/list_changed" => self.push_event(Event::ListChanged(ListKind::Tools)),
-            "notifications/prompts/list_changed" => self.push_event(Event::ListChanged(ListKind::Prompts)),
-            "notifications/resources/list_changed" => {
-                self.push_event(Event::ListChanged(ListKind::Resources))
+            methods::NOTIFICATIONS_TOOLS_LIST_CHANGED => {
+                self.handle_list_changed(origin, method, params, ListKind::Tools);
             }
-            "notifications/resources/updated" => {
-                if let Some(uri) = self.named(method, params, "uri") {
+            methods::NOTIFICATIONS_PROMPTS_LIST_CHANGED => {
+                self.handle_list_changed(origin, method, params, ListKind::Prompts);
+            }
+            methods::NOTIFICATIONS_RESOURCES_LIST_CHANGED => {
+                self.handle_list_changed(origin, method, params, ListKind::Resources);
+            }
+            methods::NOTIFICATIONS_RESOURCES_UPDATED => {
+                if self.is_wanted(origin, method, params)
+                    && let Some(uri) = self.named(method, params, "uri")
+                {
                     self.push_event(Event::ResourceUpdated { uri });
                 }
             }
-            "notifications/elicitation/complete" => {
+            methods::NOTIFICATIONS_ELICITATION_COMPLETE => {
                 if let Some(elicitation_id) = self.named(method, params, "elicitationId") {
                     self.push_event(Event::ElicitationComplete { elicitation_id });
                 }
             }
-            "notifications/tasks" | "notifications/tasks/status"
-                if self.config.tasks.is_some() && self.handle_task_notice(now, origin, method, params) => {}
-            // What is handed on unread must at least be JSON: it may end up inside of other JSON.
-            _ if params.is_some_and(|params| params.validate().is_err()) => {
-                let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
-                self.diagnose(DiagnosticKind::MalformedNotification, shown);
+            methods::NOTIFICATIONS_TASKS | methods::NOTIFICATIONS_TASKS_STATUS => {
+                if self.config.tasks.is_none() || !self.handle_task_notice(now, origin, method, params) {
+                    self.hand_on(method, params);
+                }
             }
-            _ => {
-                let method = method.to_owned();
-                let params = params.map(RawRef::to_owned);
-                self.push_event(Event::OtherNotification { method, params });
-            }
+            _ => self.hand_on(method, params),
+        }
+    }
+
+    /// A notification that the connection has no use for.
+    fn hand_on(&mut self, method: &str, params: Option<RawRef<'_>>) {
+        // What is handed on unread must at least be JSON: it may end up inside of other JSON.
+        if params.is_some_and(|params| params.validate().is_err()) {
+            let shown = excerpt(method, self.config.limits.max_excerpt_bytes);
+            return self.diagnose(DiagnosticKind::MalformedNotification, shown);
+        }
+        let params = params.map(RawRef::to_owned);
+        self.push_event(Event::OtherNotification { method: method.to_owned(), params });
+    }
+
+    fn handle_list_changed(
+        &mut self,
+        origin: Origin,
+        method: &str,
+        params: Option<RawRef<'_>>,
+        list: ListKind,
+    ) {
+        if self.is_wanted(origin, method, params) {
+            self.push_event(Event::ListChanged(list));
+        }
+    }
+
+    fn handle_cancelled(&mut self, now: Instant, params: Option<RawRef<'_>>) {
+        let method = methods::NOTIFICATIONS_CANCELLED;
+        let cancelled = self.typed(method, params, CancelledNotificationParams::from_json);
+        let Some(cancelled) = cancelled else { return };
+        let Some(id) = cancelled.request_id.map(wire_id) else { return };
+        if self.phase.modern().is_some() {
+            self.end_subscription(now, &id);
+        } else {
+            self.withdraw_server_request(now, &id, cancelled.reason.as_deref());
         }
     }
 
     fn handle_progress(&mut self, now: Instant, params: Option<RawRef<'_>>) {
-        let method = "notifications/progress";
+        let method = methods::NOTIFICATIONS_PROGRESS;
         let Some(progress) = self.typed(method, params, ProgressNotificationParams::from_json) else {
             return;
         };

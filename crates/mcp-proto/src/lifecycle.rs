@@ -15,7 +15,7 @@ use crate::era::{Mode, Verdict, VerdictReason};
 use crate::error::{CallError, Misuse};
 use crate::phase::{Handshake, Phase, ServerFacts};
 
-/// Longest list of revisions of the server that an error shows, in bytes.
+/// How much of the revisions that a server names an error shows, in bytes: of one, or of all of them.
 pub(crate) const MAX_SHOWN_VERSION: usize = 64;
 
 impl Connection {
@@ -77,7 +77,7 @@ impl Connection {
         let raw = server.raw.clone();
         self.phase = Phase::Confirming { server: Box::new(server) };
         // `initialized` goes out before anything else; `Ready` waits for its delivery.
-        if self.queue_notification("notifications/initialized", None, Some(call)).is_err() {
+        if self.queue_notification(methods::NOTIFICATIONS_INITIALIZED, None, Some(call)).is_err() {
             return Err(CallError::InvalidResult { reason: "initialized could not be written".to_owned() });
         }
         Ok(raw)

@@ -147,7 +147,7 @@ impl Connection {
         } else {
             // What the old session asked died with it, and an answer would reach the wrong one.
             for (request, standing) in self.server_requests.drain() {
-                self.stand_no_more(now, request, &standing);
+                self.resume_deadlines(now, request, &standing);
                 self.push_event(Event::ServerRequestEnded { request, reason: EndReason::Closed });
             }
             self.timers.retain(|(_, timer)| !matches!(timer, Timer::ServerRequest(_)));

@@ -169,7 +169,7 @@ impl Connection {
         if deadline.is_some_and(|deadline| deadline <= at) {
             return false;
         }
-        self.let_time_go_on(now, call);
+        self.resume_deadline(now, call);
         let Some(state) = self.calls.get_mut(&call) else { return false };
         state.retries_left = left - 1;
         state.dispatched = false;

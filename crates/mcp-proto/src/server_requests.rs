@@ -166,7 +166,7 @@ impl Connection {
             let next_call = self.coming_call();
             self.server_requests.ended.remember(now, wire_id.clone(), open.content, next_call);
         }
-        self.stand_no_more(now, request, &open.standing);
+        self.resume_deadlines(now, request, &open.standing);
         Some(open)
     }
 
@@ -343,7 +343,7 @@ impl Connection {
         let mut standing = Vec::new();
         if let Asker::Server(wire_id) = &asker {
             self.server_requests.by_wire_id.insert(wire_id.clone(), id);
-            standing = self.stand_still(now, id, related_call);
+            standing = self.pause_deadlines(now, id, related_call);
         }
         self.server_requests.bytes += bytes;
         let related_task = match &asker {

@@ -21,7 +21,7 @@ use crate::event::{Event, ServerRequestId};
 
 impl Connection {
     /// A question is asked. Returns the calls whose time stands still for it.
-    pub(crate) fn stand_still(
+    pub(crate) fn pause_deadlines(
         &mut self,
         now: Instant,
         question: ServerRequestId,
@@ -49,7 +49,7 @@ impl Connection {
     }
 
     /// The request of a call on the wire is no more: its questions hold up nothing, and its time goes on.
-    pub(crate) fn let_time_go_on(&mut self, now: Instant, call: CallId) {
+    pub(crate) fn resume_deadline(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.calls.get_mut(&call) else { return };
         if !state.questions.is_empty() {
             let (started, end) = (state.started, state.deadline_without_questions(now));
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// A question has ended for which the time of these calls stood still.
-    pub(crate) fn stand_no_more(&mut self, now: Instant, question: ServerRequestId, standing: &[CallId]) {
+    pub(crate) fn resume_deadlines(&mut self, now: Instant, question: ServerRequestId, standing: &[CallId]) {
         for &call in standing {
             let Some(state) = self.calls.get_mut(&call) else { continue };
             // One whose request was made again meanwhile knows nothing of it.

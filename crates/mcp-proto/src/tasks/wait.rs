@@ -332,7 +332,7 @@ impl Connection {
         let cancel = CancelTaskRequestParams::new(known.task.task_id.as_str());
         let Some(params) = raw(cancel.to_json()) else { return };
         let request = self.next_call_id();
-        let (kind, options) = (CallKind::Restore, CallOptions::default());
+        let (kind, options) = (CallKind::Courtesy, CallOptions::default());
         // A courtesy: without room for it the task goes on.
         drop(self.send_request(now, request, methods::TASKS_CANCEL, Some(&params), kind, &options));
     }

@@ -47,6 +47,25 @@ fn a_subscription_that_is_given_up_after_a_quiet_stretch_is_given_up_in_peace() 
     session.assert_idle();
 }
 
+/// It is no setup that a new session refused, and nobody waits for it: the answer is no matter, nor is one that never comes.
+#[test]
+fn what_comes_of_a_courtesy_is_no_matter() {
+    for answered in [true, false] {
+        let (mut session, call) = subscription();
+        session.core.cancel(session.now, call, None);
+        session.failure(call);
+        let asked = session.only_sent();
+        if answered {
+            session.refuse_modern(&asked, -32601, &json!(null));
+        } else {
+            session.seconds(60);
+            assert_eq!(session.only_sent()["method"], "notifications/cancelled");
+        }
+        assert!(session.events().is_empty());
+        session.assert_idle();
+    }
+}
+
 /// protocol:TX-05
 #[test]
 fn a_task_that_is_given_up_after_a_quiet_stretch_is_given_up_in_peace() {
