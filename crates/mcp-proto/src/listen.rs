@@ -43,6 +43,11 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
+    /// Whether it is about this resource.
+    pub(crate) fn wants(&self, uri: &str) -> bool {
+        self.wanted.resource_subscriptions.iter().flatten().any(|wanted| wanted == uri)
+    }
+
     /// What the server granted, once it did.
     pub(crate) const fn granted(&self) -> Option<&SubscriptionFilter> {
         self.granted.as_ref()
@@ -309,7 +314,7 @@ impl Connection {
             let request = self.next_call_id();
             let (method, options) = (methods::RESOURCES_UNSUBSCRIBE, CallOptions::default());
             // A courtesy: without room for it the server goes on telling, and is not listened to.
-            drop(self.send_request(now, request, method, Some(&params), CallKind::Restore, &options));
+            drop(self.send_request(now, request, method, Some(&params), CallKind::Courtesy, &options));
         }
     }
 
@@ -319,8 +324,7 @@ impl Connection {
         let is_legacy = self.server().is_some_and(|server| server.protocol_version.is_legacy());
         let Some(listening) = state.listening.as_ref().filter(|_| is_legacy) else { return Vec::new() };
         let is_wanted = |uri: &String| {
-            let others = self.calls.values().filter_map(|other| other.listening.as_ref());
-            others.flat_map(|other| &other.wanted.resource_subscriptions).any(|others| others.contains(uri))
+            self.calls.values().filter_map(|other| other.listening.as_ref()).any(|other| other.wants(uri))
         };
         let uris = listening.wanted.resource_subscriptions.iter().flatten();
         let gone: Vec<_> = uris

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ledger;
+mod sessions;
 mod steps;
 
 use std::collections::{HashMap, HashSet};
@@ -26,7 +27,7 @@ use crate::{
 
 const MAX_CALLS: usize = 4;
 const MAX_QUESTIONS: usize = 3;
-const CAPABILITIES: &str = r#"{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
+const CAPABILITIES: &str = r#"{"tools":{},"resources":{"subscribe":true},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
 
 /// What an observer of both sides knows.
 struct Model {
@@ -53,6 +54,11 @@ struct Model {
     returned: HashMap<String, Value>,
     /// Requests that were refused for their headers or revision.
     refused: HashSet<String>,
+    /// Requests that go to another session.
+    lost: HashSet<String>,
+    has_lost: bool,
+    /// What is drained lay in the queue while other things happened.
+    late: bool,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
     owed: HashMap<String, usize>,
     /// Whether the server ever gave a result that stays fresh.
@@ -99,6 +105,9 @@ impl Model {
             takes: false,
             returned: HashMap::new(),
             refused: HashSet::new(),
+            lost: HashSet::new(),
+            has_lost: false,
+            late: false,
             owed: HashMap::new(),
             gave_fresh: false,
         };
@@ -141,6 +150,8 @@ impl Model {
                 }
             }
             Step::Hold => self.holding = true,
+            Step::Listen { kind } => self.listen(kind),
+            Step::Lose { at } => self.lose(at),
             Step::Notify => drop(self.core.notify("vendor/note", None)),
             Step::Pause => self.paused = true,
             Step::PeerAnswer { id, exchange, kind } => {
@@ -194,12 +205,13 @@ impl Model {
                 }
             }
             Step::Quiet { seconds } => self.now += Duration::from_secs(seconds),
+            Step::Renew => self.renew(),
             Step::Roots { count } => {
                 let roots = (0..count).map(|at| Root::new(format!("file:///{at}"))).collect();
                 drop(self.core.set_roots(roots));
             }
             Step::Send => {
-                self.paused = false;
+                self.late = std::mem::take(&mut self.paused);
                 self.send_held();
             }
             Step::Start => {
@@ -220,6 +232,7 @@ impl Model {
         self.check_courtesies();
         if !self.paused {
             self.drain();
+            self.late = false;
             self.check();
         }
     }
@@ -227,7 +240,7 @@ impl Model {
     /// What the core asks by itself has the time of any call, however long it was quiet before.
     fn check_courtesies(&mut self) {
         for (call, state) in &self.core.calls {
-            if state.kind == CallKind::Restore && self.courtesies.insert(*call) {
+            if state.kind == CallKind::Courtesy && self.courtesies.insert(*call) {
                 assert_eq!(state.deadline, Some(self.now + CallOptions::default().timeout));
             }
         }
@@ -262,7 +275,7 @@ impl Model {
         match self.core.call(self.now, method, params.as_ref(), &options) {
             Ok(call) => self.ledger.made(call),
             Err(refused) => {
-                assert_eq!(refused == Misuse::TooManyCalls { limit: MAX_CALLS }, open == MAX_CALLS);
+                assert_eq!(refused == Misuse::TooManyCalls { limit: MAX_CALLS }, open >= MAX_CALLS);
                 assert_eq!(self.core.calls_in_flight(), open);
             }
         }
@@ -397,7 +410,9 @@ impl Model {
             TransmitKind::Request { id, .. } => {
                 let id = serde_json::to_value(id).unwrap();
                 assert_eq!(message["id"], id);
-                assert!(!self.wire.iter().any(|(used, _)| *used == id), "an id came twice");
+                let again = self.lost.remove(&id.to_string());
+                assert_eq!(self.wire.iter().any(|(used, _)| *used == id), again, "an id came twice");
+                self.check_subscribed(&message);
                 let call = transmit.owner.unwrap();
                 if let Some(state) = message["params"].get("requestState").and_then(Value::as_str) {
                     let giver: Value = serde_json::from_str(state).unwrap();
@@ -409,9 +424,11 @@ impl Model {
                     }
                 }
                 assert!(self.core.is_open(call), "a request of a call that has ended is still queued");
-                let again = message["method"] == "tools/call" && self.ledger.tasks.contains(&call);
-                assert!(!again, "a call that became a task is made a second time");
-                self.wire.push((id, call));
+                let made = message["method"] == "tools/call" && self.ledger.tasks.contains(&call);
+                assert!(!made, "a call that became a task is made a second time");
+                if !again {
+                    self.wire.push((id, call));
+                }
                 self.held.push(transmit);
                 if !self.holding {
                     self.send_held();
@@ -457,7 +474,7 @@ impl Model {
                 assert!(was_sent || outcome.is_err() || self.gave_fresh, "a result that nobody gave");
             }
             Event::ServerRequestEnded { reason, .. } => {
-                assert!(reason != EndReason::Closed || self.core.is_closed());
+                assert!(reason != EndReason::Closed || self.core.is_closed() || self.has_lost);
             }
             _ => {}
         }
@@ -467,12 +484,12 @@ impl Model {
     fn check(&self) {
         let core = &self.core;
         let (calls, questions) = (self.ledger.open_calls(core), self.ledger.open_questions());
-        // What the core asks by itself is to give up tasks.
-        let own = core.calls.values().filter(|state| state.kind == CallKind::Restore).count();
+        // What the core asks by itself is for subscriptions, for sessions, and to give up tasks.
+        let own = core.calls.values().filter(|state| !state.kind.is_told()).count();
         let waiting = core.calls.values().filter(|state| !state.on_wire).count();
         assert_eq!((core.calls_in_flight(), core.wire.len()), (calls + own, calls + own - waiting));
         assert_eq!(core.open_server_requests(), questions);
-        assert!(calls + own <= MAX_CALLS && questions <= MAX_QUESTIONS);
+        assert!(calls + own <= MAX_CALLS + 1 && questions <= MAX_QUESTIONS);
         let deadlines = core.calls.keys().filter_map(|call| core.call_deadline(*call));
         let patience =
             self.ledger.questions.iter().filter_map(|question| core.server_request_deadline(*question));
@@ -486,7 +503,9 @@ impl Model {
         assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
         // Neither progress nor anything else puts an end to a wait for people or for a task before its time.
-        for state in core.calls.values().filter(|state| !state.on_wire && !paces(state)) {
+        for state in
+            core.calls.values().filter(|state| !state.on_wire && !paces(state) && state.listening.is_none())
+        {
             assert_eq!(state.deadline, state.hard_deadline);
         }
         if core.is_closed() {

@@ -32,6 +32,13 @@ pub(super) enum Step {
         call: usize,
     },
     Hold,
+    Listen {
+        kind: usize,
+    },
+    /// The server does not know the session of a request.
+    Lose {
+        at: usize,
+    },
     Notify,
     Pause,
     PeerAnswer {
@@ -68,6 +75,8 @@ pub(super) enum Step {
     Quiet {
         seconds: u64,
     },
+    /// A new session is made, where one is asked for.
+    Renew,
     Roots {
         count: usize,
     },
@@ -92,6 +101,8 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Delivered),
         3 => (0_usize..6).prop_map(|call| Step::Forget { call }),
         6 => Just(Step::Hold),
+        9 => (0_usize..4).prop_map(|kind| Step::Listen { kind }),
+        6 => (0_usize..4).prop_map(|at| Step::Lose { at }),
         3 => Just(Step::Notify),
         4 => Just(Step::Pause),
         24 => (0_usize..8, any::<bool>(), 0_u8..KINDS)
@@ -104,6 +115,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         12 => (0_usize..5, 0_u8..9).prop_map(|(id, value)| Step::PeerProgress { id, value }),
         24 => (0_usize..2, 11..KINDS).prop_map(|(at, kind)| Step::PeerServe { at, kind }),
         6 => (0_u64..200).prop_map(|seconds| Step::Quiet { seconds }),
+        9 => Just(Step::Renew),
         3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
         12 => Just(Step::Send),
         3 => Just(Step::Start),

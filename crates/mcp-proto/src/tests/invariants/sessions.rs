@@ -1,0 +1,57 @@
+//! Subscriptions, and sessions that the server loses.
+
+use mcp_jsonrpc::RequestId;
+use mcp_model::SubscriptionFilter;
+use serde_json::{Value, json};
+
+use super::{CAPABILITIES, Model};
+use crate::call::CallKind;
+use crate::{CallOptions, Origin};
+
+const WANTED: [&[&str]; 4] = [&[], &["a:1"], &["a:1", "a:2"], &["a:2"]];
+
+impl Model {
+    pub(super) fn listen(&mut self, kind: usize) {
+        let mut wanted = SubscriptionFilter::new();
+        wanted.tools_list_changed = Some(true);
+        let uris = WANTED[kind % WANTED.len()].iter().map(|uri| (*uri).to_owned()).collect();
+        wanted.resource_subscriptions = Some(uris);
+        if let Ok(call) = self.core.listen(self.now, &wanted, &CallOptions::default()) {
+            self.ledger.made(call);
+        }
+    }
+
+    /// A request that the transport took is refused because the server does not know its session.
+    pub(super) fn lose(&mut self, at: usize) {
+        let ids =
+            self.wire.iter().rev().map(|(id, _)| serde_json::from_value::<RequestId>(id.clone()).unwrap());
+        let mut lost = ids.filter(|id| self.dispatched.contains(id) && self.core.is_awaited(id));
+        if let Some(id) = lost.nth(at).filter(|_| !self.paused) {
+            let call = self.core.wire.get(&id).copied().unwrap();
+            if self.core.handle_session_lost(self.now, call) {
+                self.has_lost = true;
+                self.lost.insert(serde_json::to_string(&id).unwrap());
+            }
+        }
+    }
+
+    /// The handshake for a new session comes to its end.
+    pub(super) fn renew(&mut self) {
+        let handshake = self.core.calls.values().find(|state| state.kind == CallKind::Renew);
+        if let Some(id) = handshake.map(|state| state.wire_id.clone()) {
+            let capabilities: Value = serde_json::from_str(CAPABILITIES).unwrap();
+            let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
+            self.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
+        }
+        self.core.handle_initialized_delivered(self.now);
+    }
+
+    /// What nobody listens to is not subscribed to, in whatever session.
+    pub(super) fn check_subscribed(&self, message: &Value) {
+        if message["method"] == "resources/subscribe" && !self.late {
+            let listening = self.core.calls.values().filter_map(|state| state.listening.as_ref());
+            let uri = message["params"]["uri"].as_str().unwrap();
+            assert!(listening.into_iter().any(|listening| listening.wants(uri)), "{uri} that nobody wants");
+        }
+    }
+}
