@@ -1,5 +1,7 @@
 //! A form being filled in: what a terminal, web or graphical front end sits on.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::{AnswerError, ElicitResult, Field, FormRequest, Violation};
@@ -26,9 +28,12 @@ use crate::{AnswerError, ElicitResult, Field, FormRequest, Violation};
 /// assert_eq!(serde_json::to_string(&answer)?, r#"{"action":"accept","content":{"age":30,"name":"Ada"}}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+/// # Where it lives
+///
+/// It borrows its request, or owns it: [`into_owned`](Self::into_owned) makes a form for a state that lives as long as a window does.
 #[derive(Clone)]
 pub struct Form<'r> {
-    request: &'r FormRequest,
+    request: Cow<'r, FormRequest>,
     values: Map<String, Value>,
 }
 
@@ -48,18 +53,45 @@ impl<'r> Form<'r> {
     /// A form with the defaults filled in.
     #[must_use]
     pub fn new(request: &'r FormRequest) -> Self {
-        Self { request, values: request.defaults() }
+        Self { request: Cow::Borrowed(request), values: request.defaults() }
+    }
+
+    /// The same form with a copy of the request, unless it has one already.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use mcp_elicitation::{ElicitRequest, Form, Revision};
+    ///
+    /// struct Window {
+    ///     form: Form<'static>,
+    /// }
+    ///
+    /// fn window(question: &Arc<ElicitRequest>) -> Option<Window> {
+    ///     match &**question {
+    ///         ElicitRequest::Form(request) => Some(Window { form: Form::new(request).into_owned() }),
+    ///         _ => None,
+    ///     }
+    /// }
+    /// # let params = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
+    /// # let question = Arc::new(ElicitRequest::parse(params, Revision::V2025_11_25)?);
+    /// # assert_eq!(window(&question).unwrap().form.message(), "m");
+    /// # Ok::<(), mcp_elicitation::RequestError>(())
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Form<'static> {
+        Form { request: Cow::Owned(self.request.into_owned()), values: self.values }
     }
 
     /// What the server says to the person, safe to show.
     #[must_use]
-    pub fn message(&self) -> &'r str {
+    pub fn message(&self) -> &str {
         self.request.message()
     }
 
     /// The fields in the server's order.
     #[must_use]
-    pub fn fields(&self) -> &'r [Field] {
+    pub fn fields(&self) -> &[Field] {
         self.request.schema().fields()
     }
 
@@ -81,7 +113,7 @@ impl<'r> Form<'r> {
 
     /// Reads what a person typed into the value that the field's type asks for, and stores it: text as it is,
     /// numbers and booleans by their JSON form (and `yes`, `no`, `y`, `n`), options by their value or else their
-    /// label, several options divided by commas. Empty input [clears](Self::clear) the field; an empty text is
+    /// label, several options divided by commas, of which an option's own are none. Empty input [clears](Self::clear) the field; an empty text is
     /// stored with [`set`](Self::set).
     ///
     /// What cannot be read is stored as text, so that [`errors`](Self::errors) tells of it.
@@ -168,12 +200,14 @@ impl<'r> Form<'r> {
 
 impl std::fmt::Debug for Form<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Form").field("request", self.request).field("values", &self.values.len()).finish()
+        f.debug_struct("Form").field("request", &*self.request).field("values", &self.values.len()).finish()
     }
 }
 
 mod input {
     //! From typed text to values.
+
+    use std::borrow::Cow;
 
     use serde_json::{Number, Value};
 
@@ -199,13 +233,39 @@ mod input {
                 _ => unread(),
             },
             FieldKind::Select(field) => choice(field.choices(), text).unwrap_or_else(unread),
-            FieldKind::MultiSelect(field) => text
-                .split(',')
-                .map(str::trim)
-                .filter(|part| !part.is_empty())
-                .map(|part| choice(field.choices(), part).unwrap_or_else(|| Value::String(part.to_owned())))
-                .collect(),
+            FieldKind::MultiSelect(field) => Value::Array(several(field.choices(), trimmed)),
         })
+    }
+
+    /// Options divided by commas, and what is none up to the next comma.
+    fn several(choices: &[Choice], text: &str) -> Vec<Value> {
+        let mut values = Vec::new();
+        let mut rest = text;
+        loop {
+            rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+            if rest.is_empty() {
+                return values;
+            }
+            let (value, behind) = leading(choices, rest).unwrap_or_else(|| {
+                let (part, behind) = rest.split_once(',').unwrap_or((rest, ""));
+                (part.trim_end(), behind)
+            });
+            values.push(Value::String(value.to_owned()));
+            rest = behind;
+        }
+    }
+
+    /// The option that a text begins with, the longest one there is, and what follows the comma behind it.
+    fn leading<'t>(choices: &'t [Choice], text: &'t str) -> Option<(&'t str, &'t str)> {
+        let behind = |option: &str| {
+            let behind = text.strip_prefix(option.trim()).filter(|_| !option.trim().is_empty())?.trim_start();
+            if behind.is_empty() { Some(behind) } else { behind.strip_prefix(',') }
+        };
+        let longest = |name: fn(&Choice) -> Cow<'_, str>| {
+            let fitting = choices.iter().filter_map(|choice| Some((choice.value(), behind(&name(choice))?)));
+            fitting.min_by_key(|(_, behind)| behind.len())
+        };
+        longest(|choice| choice.value().into()).or_else(|| longest(|choice| choice.label().into()))
     }
 
     /// Values before labels, so that a label cannot take the place of another option's value.
@@ -278,6 +338,53 @@ mod tests {
             form.set_text(name, text).unwrap();
             assert_eq!(form.value(name), expected.as_ref(), "{name} {text:?}");
         }
+    }
+
+    #[test]
+    fn an_option_with_commas_can_be_typed() {
+        let options = json!([
+            {"const": "Paris, France", "title": "P"}, {"const": "Paris", "title": "Texas, USA"}, {"const": "b"},
+            {"const": "x", "title": "Rome, Italy"}, {"const": "USA"}, {"const": "a,,b"},
+        ]);
+        let properties = json!({"cities": {"type": "array", "items": {"anyOf": options}}});
+        let params = json!({"message": "m", "requestedSchema": {"type": "object", "properties": properties}});
+        let params = params.to_string().replace(r#"{"const":"b"}"#, r#"{"const":"b","title":"b"}"#);
+        let params = params.replace(r#"{"const":"USA"}"#, r#"{"const":"USA","title":"U"}"#);
+        let params = params.replace(r#"{"const":"a,,b"}"#, r#"{"const":"a,,b","title":"c"}"#);
+        let request = ElicitRequest::parse(&params, Revision::V2025_11_25).unwrap();
+        for (text, expected) in [
+            ("Paris, France", json!(["Paris, France"])),
+            ("Paris , France", json!(["Paris", "France"])),
+            (" Paris, France , b,Paris", json!(["Paris, France", "b", "Paris"])),
+            ("Paris", json!(["Paris"])),
+            ("Paris, b", json!(["Paris", "b"])),
+            ("Paris, Frances", json!(["Paris", "Frances"])),
+            ("Parisian, b", json!(["Parisian", "b"])),
+            ("P, Rome, Italy, Texas, USA", json!(["Paris, France", "x", "Paris"])),
+            ("USA,USA", json!(["USA", "USA"])),
+            ("a,,b,,b", json!(["a,,b", "b"])),
+            (",, b ,", json!(["b"])),
+            ("  nothing of it , b", json!(["nothing of it", "b"])),
+        ] {
+            let mut form = form(&request);
+            form.set_text("cities", text).unwrap();
+            assert_eq!(form.value("cities"), Some(&expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_can_outlive_its_request() {
+        let mut owned = {
+            let request = request();
+            let mut form = form(&request);
+            form.set("name", json!("Ada")).unwrap();
+            form.into_owned()
+        };
+        assert_eq!((owned.value("name"), owned.fields().len()), (Some(&json!("Ada")), 5));
+        owned.set_text("size", "Large").unwrap();
+        assert!(owned.submit().is_ok());
+        let kept: Box<dyn std::any::Any + Send> = Box::new(owned);
+        assert!(kept.downcast_ref::<Form<'static>>().is_some_and(Form::is_complete));
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub struct RequestLimits {
     /// Characters of all `pattern`s of one form that answers are checked against; default 4 096. Patterns beyond,
     /// in the order of the fields, are not checked, see
     /// [`StringField::pattern_is_checked`](crate::StringField::pattern_is_checked). Compiling patterns is the one
-    /// costly thing that a form can ask for, and it is done no sooner than for an answer.
+    /// costly thing that a form can ask for, and it is done no sooner than for an answer, or for a default of the same field that
+    /// somebody asks for ([`FormRequest::defaults`](crate::FormRequest::defaults), [`Form::new`](crate::Form::new)).
     pub max_checked_pattern_chars: usize,
     /// Bytes of a compiled `pattern`; default 65 536. A pattern that needs more is not checked, see
     /// [`StringField::pattern_is_checked`](crate::StringField::pattern_is_checked).

@@ -21,7 +21,7 @@ const MAX_NESTING: u32 = 64;
 /// A pattern and, where it can be matched in linear time, its program.
 ///
 /// The program is made when it is first needed: a server can send requests faster than patterns compile, a
-/// person cannot answer them so fast.
+/// person cannot be shown them or answer them so fast.
 #[derive(Clone)]
 pub(crate) struct Pattern {
     source: String,

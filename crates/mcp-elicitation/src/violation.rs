@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Number;
 
 use crate::text::Untrusted;
 
@@ -122,13 +123,36 @@ pub struct Violation {
     pub rule: Rule,
     /// What is wrong, in English, lowercase, with numbers.
     pub message: String,
+    #[serde(skip)]
+    limit: Option<Number>,
+    #[serde(skip)]
+    actual: Option<u64>,
 }
 
 impl Violation {
     /// A violation of `rule` at `pointer`.
     #[must_use]
     pub fn new(pointer: impl Into<String>, rule: Rule, message: impl Into<String>) -> Self {
-        Self { pointer: pointer.into(), rule, message: message.into() }
+        Self { pointer: pointer.into(), rule, message: message.into(), limit: None, actual: None }
+    }
+
+    pub(crate) fn with_numbers(mut self, limit: Number, actual: Option<u64>) -> Self {
+        self.limit = Some(limit);
+        self.actual = actual;
+        self
+    }
+
+    /// The number that a value of an answer is above or below: that of the keyword that [`rule`](Self::rule) names (`minLength`,
+    /// `maximum`, `maxItems`, ...). To say in another language what [`message`](Self::message) says.
+    #[must_use]
+    pub const fn limit(&self) -> Option<&Number> {
+        self.limit.as_ref()
+    }
+
+    /// How many characters or items the value has, where that is what is wrong. A number that somebody entered is not repeated.
+    #[must_use]
+    pub const fn actual(&self) -> Option<u64> {
+        self.actual
     }
 }
 

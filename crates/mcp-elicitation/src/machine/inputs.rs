@@ -159,6 +159,10 @@ impl<S: Clone + Eq + Hash, K: Clone + Eq + Hash> Elicitations<S, K> {
             self.stir(&server, &id);
         }
         self.run_flows(now);
+        // A host may connect to ever new servers; only what a server could ask again has to be remembered.
+        if self.servers.get(&server).is_some_and(|known| known.connections == 0 && known.urls.len() == 0) {
+            self.servers.remove(&server);
+        }
     }
 
     /// The time that [`poll_timeout`](Self::poll_timeout) named has come. Early calls change nothing.

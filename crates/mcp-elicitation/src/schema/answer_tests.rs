@@ -12,6 +12,35 @@ fn answer(form: &FormRequest, value: &Value) -> Vec<(String, Rule)> {
 }
 
 // seed:E24 protocol:E-04
+/// What it takes to say the message in another language.
+#[test]
+fn a_violation_has_the_numbers_of_its_message() {
+    for (schema, answer, limit, actual) in [
+        (json!({"type": "string", "minLength": 2}), json!("é"), json!(2), Some(1)),
+        (json!({"type": "string", "maxLength": 3}), json!("😀😀😀😀"), json!(3), Some(4)),
+        (json!({"type": "number", "minimum": 1.5}), json!(1), json!(1.5), None),
+        (json!({"type": "integer", "maximum": 3}), json!(4), json!(3), None),
+        (json!({"type": "string", "format": "email"}), json!("x"), json!(null), None),
+    ] {
+        let form = one(&schema);
+        let violations = form.schema().fields()[0].violations(&answer);
+        let [violation] = &violations[..] else { panic!("one: {violations:?}") };
+        let found = violation.limit().cloned().map_or(json!(null), Value::Number);
+        assert_eq!((found, violation.actual()), (limit, actual), "{schema}");
+        for number in
+            violation.limit().map(ToString::to_string).into_iter().chain(actual.map(|n: u64| n.to_string()))
+        {
+            assert!(violation.message.contains(&number), "{}", violation.message);
+        }
+        // What `validate` prints has these members and no more.
+        let printed = serde_json::to_value(violation).unwrap();
+        assert_eq!(printed.as_object().unwrap().len(), 3, "{printed}");
+    }
+    let options = json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 2});
+    let violations = one(&options).schema().fields()[0].violations(&json!(["a"]));
+    assert_eq!((violations[0].limit(), violations[0].actual()), (Some(&2.into()), Some(1)));
+}
+
 #[test]
 fn all_violations_of_an_answer_are_listed_with_pointers() {
     let schema = json!({"type": "object", "additionalProperties": false, "required": ["a", "b", "c"], "properties": {

@@ -96,6 +96,12 @@ impl Sink<'_> {
         self.violations.push(Violation::new(self.path.pointer(), rule, message));
     }
 
+    /// A length or count, or a number, beyond what the field allows.
+    fn push_beyond(&mut self, rule: Rule, limit: impl Into<Number>, actual: Option<u64>, message: String) {
+        let violation = Violation::new(self.path.pointer(), rule, message);
+        self.violations.push(violation.with_numbers(limit.into(), actual));
+    }
+
     fn push_at(&mut self, index: usize, rule: Rule, message: &str) {
         self.violations.push(Violation::new(self.path.index(index).pointer(), rule, message));
     }
@@ -109,13 +115,12 @@ impl StringField {
     fn check(&self, text: &str, sink: &mut Sink<'_>) {
         let chars = length(text.chars().count());
         if let Some(min) = self.min_length.filter(|min| chars < *min) {
-            sink.push(
-                Rule::MinLength,
-                format!("a length of {chars} is below the minimum of {min} characters"),
-            );
+            let message = format!("a length of {chars} is below the minimum of {min} characters");
+            sink.push_beyond(Rule::MinLength, min, Some(chars), message);
         }
         if let Some(max) = self.max_length.filter(|max| chars > *max) {
-            sink.push(Rule::MaxLength, format!("{chars} characters exceed the maximum of {max}"));
+            let message = format!("{chars} characters exceed the maximum of {max}");
+            sink.push_beyond(Rule::MaxLength, max, Some(chars), message);
         }
         let broken = match &self.format {
             Some(Format::Email) if !format::is_email(text) => Some("must be an e-mail address"),
@@ -144,16 +149,20 @@ impl NumberField {
             bound.clone().filter(|bound| broken.contains(&number::compare(value, bound)))
         };
         if let Some(bound) = is(&self.minimum, &[Ordering::Less]) {
-            sink.push(Rule::Minimum, format!("must be at least {bound}"));
+            let message = format!("must be at least {bound}");
+            sink.push_beyond(Rule::Minimum, bound, None, message);
         }
         if let Some(bound) = is(&self.maximum, &[Ordering::Greater]) {
-            sink.push(Rule::Maximum, format!("must be at most {bound}"));
+            let message = format!("must be at most {bound}");
+            sink.push_beyond(Rule::Maximum, bound, None, message);
         }
         if let Some(bound) = is(&self.exclusive_minimum, &[Ordering::Less, Ordering::Equal]) {
-            sink.push(Rule::ExclusiveMinimum, format!("must be greater than {bound}"));
+            let message = format!("must be greater than {bound}");
+            sink.push_beyond(Rule::ExclusiveMinimum, bound, None, message);
         }
         if let Some(bound) = is(&self.exclusive_maximum, &[Ordering::Greater, Ordering::Equal]) {
-            sink.push(Rule::ExclusiveMaximum, format!("must be less than {bound}"));
+            let message = format!("must be less than {bound}");
+            sink.push_beyond(Rule::ExclusiveMaximum, bound, None, message);
         }
     }
 }
@@ -170,10 +179,12 @@ impl MultiSelectField {
     fn check(&self, items: &[Value], sink: &mut Sink<'_>) {
         let count = length(items.len());
         if let Some(min) = self.min_items.filter(|min| count < *min) {
-            sink.push(Rule::MinItems, format!("a choice of {count} is below the minimum of {min} items"));
+            let message = format!("a choice of {count} is below the minimum of {min} items");
+            sink.push_beyond(Rule::MinItems, min, Some(count), message);
         }
         if let Some(max) = self.max_items.filter(|max| count > *max) {
-            sink.push(Rule::MaxItems, format!("{count} items exceed the maximum of {max}"));
+            let message = format!("{count} items exceed the maximum of {max}");
+            sink.push_beyond(Rule::MaxItems, max, Some(count), message);
         }
         let options: HashSet<&str> = self.choices.iter().map(Choice::value).collect();
         let mut seen = HashSet::new();

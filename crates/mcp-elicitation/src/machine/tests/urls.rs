@@ -315,6 +315,33 @@ fn the_history_is_full_at_its_limit_and_forgets_nothing() {
 }
 
 #[test]
+fn a_server_without_connections_and_without_ids_to_remember_takes_no_memory() {
+    let mut rig = Rig::new(ElicitationLimits::default());
+    for server in ["a", "b", "c"] {
+        let connection = rig.connect(server);
+        rig.ask(connection, ONE);
+        rig.machine.handle_connection_lost(rig.now, connection);
+        rig.events();
+    }
+    assert_eq!(rig.machine.servers.len(), 0);
+
+    let (first, second) = (rig.connect("srv"), rig.connect("srv"));
+    let question = rig.ask(second, ONE);
+    rig.machine.handle_connection_lost(rig.now, first);
+    rig.events();
+    assert_eq!(rig.machine.open_questions_of(&"srv"), 1, "another connection goes on");
+    rig.accept(question);
+    rig.events();
+    rig.ask_url(second, ONE, "e1");
+    rig.machine.handle_connection_lost(rig.now, second);
+    assert_eq!(rig.machine.remembered_urls(&"srv"), 1, "an id that ended cannot be asked again");
+    let again = rig.connect("srv");
+    rig.events();
+    rig.request(again, ONE, &url("e1"));
+    assert_eq!(rig.events(), ["refused srv the elicitation id was used before"]);
+}
+
+#[test]
 fn a_wait_that_is_given_up_gives_its_place_back() {
     let mut limits = ElicitationLimits::default();
     limits.max_waiters = 1;
