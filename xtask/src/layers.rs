@@ -43,9 +43,9 @@ const RULES: &[Rule] = &[
         name: "mcp-jsonrpc",
         purity: Purity::NoIo,
         ours: &[],
-        others: Some(&["bytes", "memchr", "serde", "serde_json"]),
+        others: Some(&["memchr", "serde", "serde_json"]),
     },
-    Rule { name: "mcp-sse", purity: Purity::NoIo, ours: &[], others: Some(&["bytes", "memchr", "simdutf8"]) },
+    Rule { name: "mcp-sse", purity: Purity::NoIo, ours: &[], others: Some(&["memchr", "simdutf8"]) },
     Rule {
         name: "mcp-model",
         purity: Purity::NoIo,

@@ -32,10 +32,10 @@ const FOREIGN_TYPES: &[(&str, &[&str])] = &[
     ("mcp-client", &["bytes", "serde", "serde_core", "serde_json", "tokio", "url"]),
     ("mcp-elicitation", &["serde", "serde_core", "serde_json", "url"]),
     ("mcp-inbox-sqlite", &["serde", "serde_core", "serde_json"]),
-    ("mcp-jsonrpc", &["bytes", "serde", "serde_core", "serde_json"]),
+    ("mcp-jsonrpc", &["serde", "serde_core", "serde_json"]),
     ("mcp-model", &["serde", "serde_core", "serde_json"]),
     ("mcp-proto", &["bytes", "serde", "serde_core", "serde_json"]),
-    ("mcp-sse", &["bytes"]),
+    ("mcp-sse", &[]),
     ("mcp-transport", &["bytes", "http", "rustls", "rustls_pki_types", "tokio", "url"]),
 ];
 

@@ -35,7 +35,8 @@ pub enum Awaited<'a, T> {
 ///
 /// The outcome is that of [`decode`] followed by [`RawRef::parse`](crate::RawRef::parse), without reading the result
 /// twice: a long text is decoded in three quarters of the time. Only a plain answer goes the short way; whatever else
-/// comes is given to [`decode`]. On the short way nesting counts only in what the type looks into.
+/// comes is given to [`decode`]. One thing differs: on the short way nesting counts only in what the type looks into, so that a
+/// result too deep for [`decode`] can be read where the type skips what is deep in it.
 ///
 /// # Errors
 /// As [`decode`].

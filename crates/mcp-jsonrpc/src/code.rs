@@ -93,7 +93,8 @@ impl ErrorCode {
         })
     }
 
-    /// Whether a receiver may act on this code at all.
+    /// Whether a receiver may act on this code at all, and an implementation may send it in some revision: a defined one with its
+    /// meaning, or one of its own outside the reserved ranges. For the newest revision subtract [`is_retired`](Self::is_retired).
     ///
     /// False for every reserved code that no revision defines. The specification forbids it for -32019 to -32000
     /// (except -32002), where old servers put unrelated things; an undefined code of the other reserved ranges simply
@@ -101,13 +102,6 @@ impl ErrorCode {
     #[must_use]
     pub const fn has_meaning(self) -> bool {
         matches!(self.range(), CodeRange::Application) || self.name().is_some()
-    }
-
-    /// Whether an implementation may send this code in some revision: a defined one with its meaning, or one of its
-    /// own outside the reserved ranges. For the newest revision subtract [`is_retired`](Self::is_retired).
-    #[must_use]
-    pub const fn may_emit(self) -> bool {
-        self.has_meaning()
     }
 
     /// Whether the code is defined only in revisions before 2026-07-28 and must not be sent from then on
@@ -148,7 +142,6 @@ mod tests {
         let code = ErrorCode::new(code);
         assert_eq!(code.range(), range, "{code}");
         assert_eq!(code.has_meaning(), meaning, "{code}");
-        assert_eq!(code.may_emit(), meaning, "{code}");
         assert_eq!(code.may_allocate(), allocate, "{code}");
     }
 

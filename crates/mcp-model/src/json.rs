@@ -2,6 +2,13 @@
 //!
 //! `serde_json::from_str` and `to_raw_value` do the same and are generic: what they come to for a type is compiled again
 //! in each crate that names it. These functions are compiled here.
+//!
+//! # Which reader a type takes
+//!
+//! A type that a client receives is in one of the two tables below. [`read`] is the rule: little code for each type, and each
+//! member looked at twice. [`read_directly`] is for what comes often or is large, where the second look would count. Inside of a type a
+//! member that must not fail the message around it has a reader of `lenient`; an object whose `type` member decides how the others are
+//! read, as content blocks have it, is read by `content::reader`. Both work below either of the first two.
 
 mod pieces;
 
@@ -24,7 +31,8 @@ use crate::{
 
 /// What a client receives.
 pub trait FromJson: Sized {
-    /// Reads one from its JSON text, as `serde_json::from_str` does.
+    /// Reads one from its JSON text, as `serde_json::from_str` does, but for this: a struct is read from an object alone, and not
+    /// from an array of its members in their order, which the protocol has nowhere.
     ///
     /// # Errors
     /// When the text is not JSON, or does not fit the type.
