@@ -1,5 +1,6 @@
 //! Sockets: connecting, the pool of idle connections, one request on one connection.
 
+mod bell;
 pub(crate) mod body;
 pub(crate) mod carrier;
 pub(crate) mod clock;

@@ -77,12 +77,17 @@ impl Pool {
         // What is left of a response on a shared connection ends with its stream.
         let Some(wire) = carrier.into_wire() else { return };
 
+        // Before the body goes: of that the connection is told, and nobody need be.
+        wire.forget_task();
         let now = now();
         let rest = rest.filter(|body| !body.is_end_stream()).map(|body| Rest { body, bytes: 0 });
         let keep = if rest.is_some() { self.linger.min(self.idle) } else { self.idle };
         let Some(expires) = now.checked_add(keep) else { return };
         let mut entry = Entry { wire, rest, expires };
-        entry.forget_task();
+        if entry.rest.is_some() {
+            // Whether the connection can be used is asked when somebody wants it.
+            let _ = entry.state();
+        }
         // Closing sockets may take a while, so the old entries are dropped behind the lock.
         let expired;
         {
@@ -120,7 +125,7 @@ impl Pool {
     }
 
     async fn take_wire(&self) -> Option<Box<Wire>> {
-        if let Some(wire) = self.take_ready().await {
+        if let Some(wire) = self.take_ready() {
             return Some(wire);
         }
         if !self.lock().entries.iter().any(|entry| entry.rest.is_some()) {
@@ -129,7 +134,7 @@ impl Pool {
         // The end of an event stream often follows its last event by a few microseconds. Letting the runtime look at its
         // sockets once is much cheaper than a new connection.
         tokio::task::yield_now().await;
-        self.take_ready().await
+        self.take_ready()
     }
 
     /// Whether a new connection may be one that exchanges share: nothing else is known yet.
@@ -138,7 +143,7 @@ impl Pool {
         self.lanes.may_share()
     }
 
-    async fn take_ready(&self) -> Option<Box<Wire>> {
+    fn take_ready(&self) -> Option<Box<Wire>> {
         let mut not_ready = Vec::new();
         let mut found = None;
         let now = now();
@@ -148,7 +153,7 @@ impl Pool {
             if entry.expires <= now {
                 continue;
             }
-            match std::future::poll_fn(|cx| Poll::Ready(entry.state(cx))).await {
+            match entry.state() {
                 State::Busy => not_ready.push(entry),
                 State::Dead => {}
                 State::Ready => {
@@ -177,15 +182,10 @@ enum State {
 }
 
 impl Entry {
-    /// Lets go of the task that read from the connection last: the waker it left behind would keep all of its memory for
-    /// as long as the connection is idle, and wake it when the server closes.
-    fn forget_task(&mut self) {
-        // Whether the connection can be used is asked when somebody wants it.
-        let _ = self.state(&mut Context::from_waker(Waker::noop()));
-    }
-
     /// Reads away what can be read of the rest, and looks whether the peer closed the connection.
-    fn state(&mut self, cx: &mut Context<'_>) -> State {
+    fn state(&mut self) -> State {
+        // It is asked whenever somebody wants a connection, and nobody waits for it.
+        let cx = &mut Context::from_waker(Waker::noop());
         while let Some(rest) = &mut self.rest {
             match self.wire.poll_piece(&mut rest.body, cx) {
                 Poll::Pending => return State::Busy,
@@ -199,7 +199,7 @@ impl Entry {
                 }
             }
         }
-        if self.wire.is_ready(cx) { State::Ready } else { State::Dead }
+        if self.wire.is_ready() { State::Ready } else { State::Dead }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -13,6 +13,7 @@ use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 
+use super::bell::Bell;
 use super::body::RequestBody;
 use super::stream::Stream;
 use crate::http::config::HttpLimits;
@@ -27,6 +28,7 @@ pub(crate) struct Wire {
     ended: bool,
     /// Why it ended, until somebody asks.
     error: Option<hyper::Error>,
+    bell: Bell,
 }
 
 /// A request that got no response head.
@@ -49,7 +51,7 @@ impl Wire {
         }
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
         // Large, and moved with every exchange.
-        Ok(Box::new(Self { sender, connection, ended: false, error: None }))
+        Ok(Box::new(Self { sender, connection, ended: false, error: None, bell: Bell::new() }))
     }
 
     /// Sends a request and waits for the head of its response. Dropping the future leaves the connection unusable; drop
@@ -58,11 +60,13 @@ impl Wire {
         &mut self,
         request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, SendError> {
-        let Self { sender, connection, ended, error } = self;
+        let Self { sender, connection, ended, error, bell } = self;
         let mut response = pin!(sender.try_send_request(request));
         let result = poll_fn(|cx| {
-            drive(connection, ended, error, cx);
-            response.as_mut().poll(cx)
+            bell.poll(cx, |cx| {
+                drive(connection, ended, error, cx);
+                response.as_mut().poll(cx)
+            })
         })
         .await;
         result.map_err(|mut failed| {
@@ -77,29 +81,27 @@ impl Wire {
         body: &mut Incoming,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, hyper::Error>>> {
-        loop {
-            // Asking first tells hyper that the next piece is wanted; only then does driving the connection read it.
-            let frame = match Pin::new(&mut *body).poll_frame(cx) {
-                Poll::Ready(frame) => frame,
-                Poll::Pending => {
-                    drive(&mut self.connection, &mut self.ended, &mut self.error, cx);
-                    match Pin::new(&mut *body).poll_frame(cx) {
-                        Poll::Ready(frame) => frame,
-                        Poll::Pending => return Poll::Pending,
-                    }
+        let Self { connection, ended, error, bell, .. } = self;
+        bell.poll(cx, |cx| {
+            loop {
+                // Asking first tells hyper that the next piece is wanted; only then does driving the connection read it.
+                let mut frame = Pin::new(&mut *body).poll_frame(cx);
+                if frame.is_pending() {
+                    drive(connection, ended, error, cx);
+                    frame = Pin::new(&mut *body).poll_frame(cx);
                 }
-            };
-            match frame {
-                Some(Ok(frame)) => {
-                    if let Ok(bytes) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(bytes)));
+                match ready!(frame) {
+                    Some(Ok(frame)) => {
+                        if let Ok(bytes) = frame.into_data() {
+                            return Poll::Ready(Some(Ok(bytes)));
+                        }
                     }
+                    // The connection knows the cause better than its body.
+                    Some(Err(failed)) => return Poll::Ready(Some(Err(error.take().unwrap_or(failed)))),
+                    None => return Poll::Ready(None),
                 }
-                // The connection knows the cause better than its body.
-                Some(Err(error)) => return Poll::Ready(Some(Err(self.error.take().unwrap_or(error)))),
-                None => return Poll::Ready(None),
             }
-        }
+        })
     }
 
     /// What came and was not understood, once nothing more is done with the connection.
@@ -108,9 +110,21 @@ impl Wire {
     }
 
     /// Whether another request can be sent now, after looking at what the peer did meanwhile.
-    pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
-        drive(&mut self.connection, &mut self.ended, &mut self.error, cx);
+    pub(crate) fn is_ready(&mut self) -> bool {
+        let Self { connection, ended, error, bell, .. } = self;
+        // Nobody waits: it is asked once, right before a request is sent.
+        let nobody = Context::from_waker(Waker::noop());
+        let _: Poll<()> = bell.poll(&nobody, |cx| {
+            drive(connection, ended, error, cx);
+            Poll::Pending
+        });
         !self.ended && self.sender.is_ready()
+    }
+
+    /// Lets go of the task that used it last: its waker would keep all of its memory for as long as the connection is idle, and
+    /// wake it when the server closes.
+    pub(crate) fn forget_task(&self) {
+        self.bell.forget_task();
     }
 }
 
