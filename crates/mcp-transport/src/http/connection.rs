@@ -169,8 +169,8 @@ impl HttpConnection {
                 PostKind::Request { .. } => timeouts.request_head,
                 PostKind::Notification | PostKind::Response => Some(timeouts.head),
             };
-            let outgoing = Outgoing { method: Method::POST, headers, body, session };
-            let opened = shared.open_at(&shared.target, outgoing, deadline, watch).await?;
+            let mut outgoing = Outgoing { method: Method::POST, headers, body, session };
+            let opened = shared.open_at(&shared.target, &mut outgoing, deadline, watch).await?;
             let resumable = resumable && !head.is_modern();
             let mut core = ExchangeCore::new(kind, resumable, &shared.config);
             let result = core.handle_head(now(), opened.head());
@@ -186,8 +186,8 @@ impl HttpConnection {
     fn opening_stream(&self, head: RequestHead) -> Boxed<'_, Option<EventStream>> {
         Box::pin(async move {
             let shared = &self.shared;
-            let outgoing = shared.get(&head, "")?;
-            let opened = shared.open(outgoing, shared.config.timeouts.request_head).await?;
+            let mut outgoing = shared.get(&head, "")?;
+            let opened = shared.open(&mut outgoing, shared.config.timeouts.request_head).await?;
             let opened = opened.read_refusal(&shared.config).await;
             let judged = listen::judge(opened.head(), &shared.config);
             match judged {
@@ -218,10 +218,10 @@ impl HttpConnection {
             let shared = &self.shared;
             let Some(session) = shared.session.take() else { return Ok(()) };
             let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
-            let outgoing =
+            let mut outgoing =
                 Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
             let close = shared.config.timeouts.close;
-            let opened = match time::timeout(close, shared.open(outgoing, None)).await {
+            let opened = match time::timeout(close, shared.open(&mut outgoing, None)).await {
                 Ok(opened) => opened?,
                 Err(_) => return Err(fault::timeout("the end of the session", close)),
             };
@@ -250,7 +250,11 @@ impl fmt::Debug for HttpConnection {
 
 impl Shared {
     /// Sends a request to the MCP endpoint, with credentials where there is a provider.
-    pub(crate) async fn open(&self, outgoing: Outgoing, deadline: Option<Duration>) -> Result<Opened, Error> {
+    pub(crate) async fn open(
+        &self,
+        outgoing: &mut Outgoing,
+        deadline: Option<Duration>,
+    ) -> Result<Opened, Error> {
         self.open_at(&self.target, outgoing, deadline, &mut |_| true).await
     }
 
@@ -258,7 +262,7 @@ impl Shared {
     pub(crate) async fn open_at(
         &self,
         target: &Target,
-        outgoing: Outgoing,
+        outgoing: &mut Outgoing,
         deadline: Option<Duration>,
         watch: Watch<'_>,
     ) -> Result<Opened, Error> {
@@ -275,13 +279,13 @@ impl Shared {
         &self,
         credentials: &dyn Credentials,
         target: &Target,
-        mut outgoing: Outgoing,
+        outgoing: &mut Outgoing,
         deadline: Option<Duration>,
         watch: Watch<'_>,
     ) -> Result<Opened, Error> {
         let authorization = credentials.authorization().await.map_err(fault::no_credentials)?;
         outgoing.authorize(authorization.as_deref())?;
-        let opened = open(&self.pool, &self.config, target, outgoing.clone(), deadline, &mut *watch).await?;
+        let opened = open(&self.pool, &self.config, target, outgoing, deadline, &mut *watch).await?;
         let head = opened.head();
         let is_refused = match head.status {
             StatusCode::UNAUTHORIZED => true,

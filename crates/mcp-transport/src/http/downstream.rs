@@ -96,14 +96,14 @@ impl Downstream {
 
     fn poll_reopen(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if !matches!(self.source, Source::Opening(_)) {
-            let outgoing = match self.shared.get(&self.head, core.cursor()) {
+            let mut outgoing = match self.shared.get(&self.head, core.cursor()) {
                 Ok(outgoing) => outgoing,
                 Err(error) => return Poll::Ready(core.handle_reopen_failed(now(), jitter(), error)),
             };
             let shared = Arc::clone(&self.shared);
             let deadline = shared.config.timeouts.request_head;
             let opening = async move {
-                let opened = shared.open(outgoing, deadline).await?;
+                let opened = shared.open(&mut outgoing, deadline).await?;
                 Ok(opened.read_refusal(&shared.config).await)
             };
             self.source = Source::Opening(Box::pin(opening));

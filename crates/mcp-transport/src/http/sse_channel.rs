@@ -35,8 +35,8 @@ pub struct SseReceiver {
 
 /// Opens the event stream and waits for the `endpoint` event; `None` if the URL has no such stream.
 pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSender, SseReceiver)>, Error> {
-    let outgoing = shared.get(&RequestHead::default(), "")?;
-    let opened = shared.open(outgoing, None).await?;
+    let mut outgoing = shared.get(&RequestHead::default(), "")?;
+    let opened = shared.open(&mut outgoing, None).await?;
     let head = opened.head();
     match classify(Asked::Listening, head.facts()) {
         Verdict::Stream => {}
@@ -95,9 +95,9 @@ impl SseSender {
         Box::pin(async move {
             let shared = &self.shared;
             let headers = shared.templates.initialize();
-            let outgoing = Outgoing { method: Method::POST, headers, body, session: None };
+            let mut outgoing = Outgoing { method: Method::POST, headers, body, session: None };
             let deadline = Some(shared.config.timeouts.head);
-            let opened = shared.open_at(&self.endpoint, outgoing, deadline, watch).await?;
+            let opened = shared.open_at(&self.endpoint, &mut outgoing, deadline, watch).await?;
             let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);
             core.handle_head(now(), opened.head())?;
             let mut exchange =

@@ -41,8 +41,7 @@ const TOO_LARGE: &str = "message head is too large";
 /// which is for the caller to know.
 const MAX_REFUSALS: u32 = 3;
 
-/// What is sent. Cloned for a redirect; the body is shared.
-#[derive(Clone)]
+/// What is sent, and sent again where a redirect or a refusal asks for that; the body is shared.
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
@@ -141,7 +140,7 @@ pub(crate) async fn open(
     pool: &Arc<Pool>,
     config: &Arc<Config>,
     target: &Target,
-    outgoing: Outgoing,
+    outgoing: &Outgoing,
     deadline: Option<Duration>,
     watch: Watch<'_>,
 ) -> Result<Opened, Error> {
@@ -166,14 +165,14 @@ async fn follow(
     pool: &Arc<Pool>,
     config: &Arc<Config>,
     target: &Target,
-    outgoing: Outgoing,
+    outgoing: &Outgoing,
     watch: Watch<'_>,
 ) -> Result<Opened, Error> {
     let mut moved: Option<Target> = None;
     let mut hops = 0;
     loop {
         let target = moved.as_ref().unwrap_or(target);
-        let (response, wire) = send(pool, config, target, &outgoing, &mut *watch).await?;
+        let (response, wire) = send(pool, config, target, outgoing, &mut *watch).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
             let limit = config.limits.max_redirects;
@@ -203,7 +202,7 @@ async fn follow(
         return Ok(Opened {
             status: parts.status,
             headers: parts.headers,
-            session: outgoing.session,
+            session: outgoing.session.clone(),
             is_plain: is_plain(target, config),
             tells_lost: false,
             moved,
@@ -228,7 +227,7 @@ pub(crate) async fn send(
             Some(carrier) => (carrier, false),
             None => Box::pin(fresh(pool, target, config)).await?,
         };
-        let request = request(target, config, outgoing.clone(), carrier.is_http2());
+        let request = request(target, config, outgoing, carrier.is_http2());
         if !watch(Departure::Leaves) {
             return Err(Error::new(ErrorKind::Closed, "the request was given up before it was sent"));
         }
@@ -342,11 +341,11 @@ fn is_record(is_parse: bool, carrier: Carrier) -> bool {
     is_parse && carrier.into_wire().is_some_and(|wire| tls_wanted::is_record(&wire.into_unread()))
 }
 
-fn request(target: &Target, config: &Config, outgoing: Outgoing, is_http2: bool) -> Request<RequestBody> {
-    let mut request = Request::new(RequestBody::new(outgoing.body));
-    *request.method_mut() = outgoing.method;
+fn request(target: &Target, config: &Config, outgoing: &Outgoing, is_http2: bool) -> Request<RequestBody> {
+    let mut request = Request::new(RequestBody::new(outgoing.body.clone()));
+    *request.method_mut() = outgoing.method.clone();
     *request.uri_mut() = target.path();
-    *request.headers_mut() = outgoing.headers;
+    *request.headers_mut() = outgoing.headers.clone();
     if is_http2 && let Some(absolute) = target.absolute() {
         // The authority is a field of its own there (RFC 9113 section 8.3.1).
         *request.uri_mut() = absolute;
