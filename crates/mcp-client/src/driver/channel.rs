@@ -48,7 +48,8 @@ impl Drop for EndsWithReader {
 async fn read(driver: Weak<Driver>, mut receiver: Receiver) {
     let _end = EndsWithReader(driver.clone());
     loop {
-        let mut take = |answer: &PlainAnswer<'_>| driver.upgrade().is_some_and(|driver| driver.take(answer));
+        let mut take =
+            |answer: &PlainAnswer<'_>| driver.upgrade().is_some_and(|driver| driver.take(answer, None));
         let received = receiver.receive(&mut take).await;
         let Some(driver) = driver.upgrade() else { return };
         match received {

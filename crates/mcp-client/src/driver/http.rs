@@ -71,7 +71,7 @@ impl HttpLink {
             Err(error) => return refused(call, error),
         };
         call.answered_with(exchange.status());
-        let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer);
+        let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer, Some(call.id));
         loop {
             tokio::select! {
                 biased;
