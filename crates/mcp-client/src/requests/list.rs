@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::walk::{Asking, Step, Walk};
-use super::{Written, decode};
+use super::{Written, decode_by};
 use crate::client::Client;
 use crate::error::Error;
 
@@ -119,7 +119,7 @@ where
         loop {
             match pages.walk.step().await? {
                 Step::Page(raw) => {
-                    let page = decode::<R>(R::METHOD, raw).map_err(|error| pages.walk.here(error))?;
+                    let page = pages.take_in(raw)?;
                     let (items, rejected) = page.into_list().into_parts();
                     all.extend(items);
                     pages.walk.report(&rejected);
@@ -160,8 +160,8 @@ where
     ///
     /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is no page.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
-        let Some(raw) = self.next_raw().await? else { return Ok(None) };
-        decode::<R>(R::METHOD, raw).map(Some).map_err(|error| self.walk.here(error))
+        let Some(raw) = self.walk.arrival().await? else { return Ok(None) };
+        self.take_in(raw).map(Some)
     }
 
     /// The next page as raw JSON, with every member the server sent; otherwise as [`next`](Self::next).
@@ -170,7 +170,22 @@ where
     ///
     /// As [`next`](Self::next).
     pub async fn next_raw(&mut self) -> Result<Option<RawJson>, Error> {
-        self.walk.next().await
+        let Some(raw) = self.walk.arrival().await? else { return Ok(None) };
+        self.walk.take_raw(raw).map(Some)
+    }
+
+    /// Reads a page that arrived. Once, where it can be read: its cursor is among what is read.
+    fn take_in(&mut self, raw: RawJson) -> Result<R::Result, Error> {
+        match decode_by(R::METHOD, &raw, R::read_result) {
+            Ok(page) => {
+                self.walk.read_up_to(raw.as_str().len(), page.next_cursor());
+                Ok(page)
+            }
+            Err(error) => {
+                self.walk.take_raw(raw)?;
+                Err(self.walk.here(error))
+            }
+        }
     }
 }
 

@@ -359,6 +359,9 @@ impl<T: Send + 'static> Reading<T> {
 
 impl Reading<RawJson> {
     const RAW: Self = Self { lent: None, owned: valid };
+
+    /// Only bracketed: for what is read as a type before anybody else sees it.
+    const UNREAD: Self = Self { lent: None, owned: |_, raw| Ok(raw) };
 }
 
 /// Reads JSON text as a type.

@@ -7,12 +7,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use mcp_jsonrpc::{ErrorCode, RawJson};
+use mcp_jsonrpc::{ErrorCode, RawJson, RawRef};
 use mcp_model::RejectedItem;
 use mcp_proto::{CacheUse, Diagnostic, DiagnosticKind};
 use serde_json::{Map, Value};
 
-use super::{Call, Reading, Untyped, Written};
+use super::{Call, Reading, Untyped, Written, valid};
 use crate::client::Client;
 use crate::error::Error;
 
@@ -84,7 +84,7 @@ pub(super) struct Walk {
 
 /// What the next page of a list comes to.
 pub(super) enum Step {
-    /// A page.
+    /// A page, to be taken in.
     Page(RawJson),
     /// The list begins anew: the pages so far are void.
     Restart,
@@ -117,7 +117,7 @@ impl Walk {
     /// page, once.
     pub(super) fn step(&mut self) -> Pin<Box<dyn Future<Output = Result<Step, Error>> + Send + '_>> {
         Box::pin(async {
-            match self.next().await {
+            match self.arrival().await {
                 Ok(Some(page)) => Ok(Step::Page(page)),
                 Ok(None) => Ok(Step::End),
                 Err(error) if !self.restarted && self.has_outlived_its_cursor(&error) => {
@@ -143,8 +143,9 @@ impl Walk {
         }
     }
 
-    /// See [`Pages::next_raw`](super::Pages::next_raw).
-    pub(super) async fn next(&mut self) -> Result<Option<RawJson>, Error> {
+    /// The next page, as it came. It is asked for again until it is taken in, read ([`read_up_to`](Self::read_up_to)) or raw
+    /// ([`take_raw`](Self::take_raw)): nobody has looked whether it is JSON.
+    pub(super) async fn arrival(&mut self) -> Result<Option<RawJson>, Error> {
         let cursor = match &self.cursor {
             Next::Done => return Ok(None),
             Next::First => None,
@@ -162,11 +163,30 @@ impl Walk {
         let params = (self.params)(cursor);
         let mut untyped = Untyped::written(&self.client, Cow::Borrowed(self.method), params);
         self.asking.set_up(&mut untyped);
-        let raw = Call { untyped, reading: Reading::RAW }.await?;
+        Call { untyped, reading: Reading::UNREAD }.await.map(Some)
+    }
+
+    /// The page that arrived was read: it has so many bytes and leads to `next`.
+    pub(super) fn read_up_to(&mut self, bytes: usize, next: Option<&str>) {
         self.read += 1;
-        self.bytes = self.bytes.saturating_add(raw.as_str().len());
-        self.cursor = self.follow(&raw).map_err(|error| self.here(error))?;
-        Ok(Some(raw))
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.cursor = self.follow(next);
+    }
+
+    /// The page that arrived is handed on raw, or could not be read: finds out where it leads by itself. Where it is no JSON it has not
+    /// arrived.
+    pub(super) fn take_raw(&mut self, raw: RawJson) -> Result<RawJson, Error> {
+        let raw = valid(self.method, raw).map_err(|error| self.here(error))?;
+        let cursor = raw.as_raw_ref().members(["nextCursor"]);
+        match cursor.and_then(|[cursor]| cursor.map(RawRef::string).transpose()) {
+            Ok(next) => self.read_up_to(raw.as_str().len(), next.as_deref()),
+            Err(source) => {
+                self.read += 1;
+                self.bytes = self.bytes.saturating_add(raw.as_str().len());
+                return Err(self.here(Error::unreadable_result(self.method, source)));
+            }
+        }
+        Ok(raw)
     }
 
     /// Goes back to the first page, and asks the server for each.
@@ -186,27 +206,24 @@ impl Walk {
 
     /// Where the page leads. Only an absent or `null` cursor ends a list: the empty string is a cursor like any
     /// other. A cursor that was followed before would lead in circles.
-    fn follow(&mut self, raw: &RawJson) -> Result<Next, Error> {
-        let cursor = raw.as_raw_ref().members(["nextCursor"]);
-        let cursor = cursor.and_then(|[cursor]| cursor.map(|cursor| cursor.string()).transpose());
-        let cursor = cursor.map_err(|source| Error::unreadable_result(self.method, source))?;
-        let Some(cursor) = cursor else { return Ok(Next::Done) };
+    fn follow(&mut self, cursor: Option<&str>) -> Next {
+        let Some(cursor) = cursor else { return Next::Done };
         let limit = self.asking.max_bytes;
         if self.bytes > limit {
             self.diagnose(
                 DiagnosticKind::TooManyPages,
                 format!("the pages of {} are longer than {limit} bytes", self.method),
             );
-            return Ok(Next::Done);
+            return Next::Done;
         }
-        if !self.seen.insert(cursor.clone()) {
+        if !self.seen.insert(cursor.to_owned()) {
             self.diagnose(
                 DiagnosticKind::RepeatedCursor,
                 format!("{} gave the same cursor twice", self.method),
             );
-            return Ok(Next::Done);
+            return Next::Done;
         }
-        Ok(Next::Cursor(cursor))
+        Next::Cursor(cursor.to_owned())
     }
 
     fn diagnose(&self, kind: DiagnosticKind, message: String) {
