@@ -14,10 +14,10 @@ mod pieces;
 
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
-use serde_json::de::StrRead;
 use serde_json::value::RawValue;
 
 use self::pieces::Piece;
+use crate::tool::WellFormedTools;
 use crate::{
     CallToolResult, CancelTaskResult, CancelledNotificationParams, ClientCapabilities, CompleteResult,
     CreateMessageRequestParams, CreateMessageResult, CreateTaskResult, DiscoverResult, EmptyResult,
@@ -61,25 +61,35 @@ pub(crate) fn read_directly<'de, T: Deserialize<'de>>(text: &'de str) -> serde_j
     Ok(value)
 }
 
-struct Objects<'a, 'de>(&'a mut serde_json::Deserializer<StrRead<'de>>);
+/// A deserializer that reads a struct from an object alone.
+struct Objects<D>(D);
+
+/// What is read from an object alone where it lies within something else, too.
+pub(crate) struct FromObject<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FromObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(Objects(deserializer)).map(Self)
+    }
+}
 
 macro_rules! pass_on {
     ($( $method:ident )+) => { $(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> serde_json::Result<V::Value> {
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
             self.0.$method(visitor)
         }
     )+ };
 }
 
-impl<'de> Deserializer<'de> for Objects<'_, 'de> {
-    type Error = serde_json::Error;
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
+    type Error = D::Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> serde_json::Result<V::Value> {
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_map(visitor)
     }
 
@@ -87,7 +97,7 @@ impl<'de> Deserializer<'de> for Objects<'_, 'de> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> serde_json::Result<V::Value> {
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_newtype_struct(name, visitor)
     }
 
@@ -96,7 +106,7 @@ impl<'de> Deserializer<'de> for Objects<'_, 'de> {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> serde_json::Result<V::Value> {
+    ) -> Result<V::Value, D::Error> {
         self.0.deserialize_enum(name, variants, visitor)
     }
 
@@ -134,9 +144,19 @@ macro_rules! to_json {
 
 pub(crate) use to_json;
 
+/// The largest of what comes often. Most lists are well-formed, and are read in one pass; what is wrong with another one is found
+/// out by reading it again, item by item.
+impl FromJson for ListToolsResult {
+    fn from_json(text: &str) -> serde_json::Result<Self> {
+        match read_directly(text) {
+            Ok(WellFormedTools(result)) => Ok(result),
+            Err(_) => read_directly(text),
+        }
+    }
+}
+
 from_json! { read_directly:
     CallToolResult,
-    ListToolsResult,
     ProgressNotificationParams,
     ReadResourceResult,
 }

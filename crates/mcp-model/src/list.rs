@@ -12,6 +12,8 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::json::FromObject;
+
 /// Most items read from one list (of one page), readable and rejected ones together; a longer list is an error. It keeps
 /// a peer from turning two bytes of text into a hundred bytes of memory without end.
 pub const MAX_LIST_ITEMS: usize = 100_000;
@@ -148,6 +150,17 @@ where
         Err(error) => list.rejected.push(RejectedItem { index, reason: capped(&error), raw }),
     }))?;
     Ok(list)
+}
+
+/// Reads a list of which every item is well-formed, and each item once: any other list is an error. For `deserialize_with`.
+pub(crate) fn well_formed<'de, D, T>(deserializer: D) -> Result<List<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer
+        .deserialize_seq(Capped::<FromObject<T>>::new(MAX_LIST_ITEMS, "items"))
+        .map(|items| items.into_iter().map(|FromObject(item)| item).collect())
 }
 
 /// Hands out the items of a list, each with its position: the same code for lists of every type.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::content::Blocks;
 use crate::open_enum::open_enum;
 use crate::request::{bare_params, notifications, paginated_params, paginated_results, requests};
 use crate::{
-    ContentBlock, Icon, InputResponses, List, ProtocolVersion, ResultType, TaskMetadata, lenient, methods,
+    CacheScope, ContentBlock, Icon, InputResponses, List, ProtocolVersion, ResultType, TaskMetadata, lenient,
+    methods,
 };
 
 /// A tool that the server offers.
@@ -195,6 +196,33 @@ paginated_results! {
         #[serde(deserialize_with = "crate::list::directly")]
         tools: Tool
     }
+}
+
+/// A page of tools that are all well-formed; reading any other page fails.
+pub(crate) struct WellFormedTools(pub(crate) ListToolsResult);
+
+impl<'de> Deserialize<'de> for WellFormedTools {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        WellFormedPage::deserialize(deserializer).map(Self)
+    }
+}
+
+/// As [`ListToolsResult`] but for how its tools are read.
+#[derive(Deserialize)]
+#[serde(remote = "ListToolsResult", rename_all = "camelCase")]
+struct WellFormedPage {
+    #[serde(deserialize_with = "crate::list::well_formed")]
+    tools: List<Tool>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+    #[serde(default, deserialize_with = "lenient::count")]
+    ttl_ms: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::hint")]
+    cache_scope: Option<CacheScope>,
+    #[serde(default, deserialize_with = "lenient::result_type")]
+    result_type: Option<ResultType>,
+    #[serde(rename = "_meta", default)]
+    meta: Option<Box<RawValue>>,
 }
 
 /// Parameters of `tools/call`.

@@ -274,3 +274,49 @@ fn no_request_of_a_client_is_compiled_elsewhere() {
     let sent: BTreeSet<&str> = sent.copied().collect();
     assert_eq!(known, sent);
 }
+
+/// A page of tools is read in one pass where each of them is well-formed, and otherwise item by item: with the same outcome.
+#[test]
+fn a_page_of_tools_is_the_same_whatever_is_in_it() {
+    const ITEMS: [&str; 12] = [
+        r#"{"name":"t","inputSchema":{"type":"object"}}"#,
+        r#"{ "inputSchema" : { "a" : [ 1, {} ] } , "name" : "\u00e9", "title":"T", "description":null, "other":[{}] }"#,
+        r#"{"name":"t","inputSchema":{},"annotations":{"readOnlyHint":7,"title":"x"},"icons":5,"execution":[]}"#,
+        r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"string"},"_meta":{"k":1e999}}"#,
+        r#"{"name":"t","inputSchema":[]}"#,
+        r#"{"name":"t"}"#,
+        r#"{"name":"t","name":"u","inputSchema":{}}"#,
+        r#"["t",null,null,{}]"#,
+        r#"{"name":"\ud800","inputSchema":{}}"#,
+        "null",
+        "7",
+        r#"{"name":"t","inputSchema":{"#,
+    ];
+    const REST: [&str; 7] = [
+        "",
+        r#","nextCursor":"c","ttlMs":-3,"cacheScope":"public","resultType":"complete","_meta":{"m":1},"more":[]"#,
+        r#","nextCursor":null,"ttlMs":"x","cacheScope":4,"resultType":{},"_meta":null"#,
+        r#","nextCursor":5"#,
+        r#","tools":[]"#,
+        r#","ttlMs":1.5}x"#,
+        ",",
+    ];
+    let texts: BTreeSet<String> = ITEMS
+        .iter()
+        .flat_map(|first| ITEMS.iter().map(move |second| format!("[{first},{second}]")))
+        .chain(["null", "[]", "[,]", "{}", "7", "[[]]"].map(str::to_owned))
+        .flat_map(|tools| REST.map(|rest| format!(r#"{{"tools":{tools}{rest}}}"#)))
+        .collect();
+    let fitting = agree(&texts, ListToolsResult::from_json, |ours: ListToolsResult, theirs| {
+        assert_eq!(ours.tools.rejected().len(), theirs.tools.rejected().len());
+        assert_eq!(serde_json::to_string(&ours).unwrap(), serde_json::to_string(&theirs).unwrap());
+    });
+    assert!(fitting > 300 && fitting < texts.len(), "{fitting} of {}", texts.len());
+
+    let page = |tools: usize| {
+        let text = format!(r#"{{"tools":[{}]}}"#, vec![ITEMS[0]; tools].join(","));
+        ListToolsResult::from_json(&text).map(|page| page.tools.len())
+    };
+    assert_eq!(page(MAX_LIST_ITEMS).unwrap(), MAX_LIST_ITEMS);
+    assert!(page(MAX_LIST_ITEMS + 1).is_err());
+}
