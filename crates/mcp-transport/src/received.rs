@@ -36,9 +36,9 @@ pub enum Received<'a> {
         /// Whether [`OversizedStart`](Self::OversizedStart) has told of it already.
         announced: bool,
     },
-    /// The line that is being read is above the size limit and not at its end, which may never come. Once a line, at the moment when
-    /// that is known; [`Oversized`](Self::Oversized) follows at its end. A line that came in together with its end has
-    /// that only.
+    /// The message that is being read is above the size limit and not at its end, which may never come. Once a message, at the moment
+    /// when that is known; [`Oversized`](Self::Oversized) follows at its end. One that came in together with its end has that only.
+    /// For lines, and for events on a stream that belongs to no single request.
     #[non_exhaustive]
     OversizedStart {
         /// How much of it has come, above the limit.

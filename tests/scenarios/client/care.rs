@@ -3,11 +3,13 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use mcp_client::transport::http::HttpLimits;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind};
-use serde_json::json;
+use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind, HttpServer, Mode};
+use serde_json::{Value, json};
 
 use super::peer::{Peer, builder, connected, diagnostics, pipe_with, recorded};
+use crate::http::script::{Server, rounds, within};
 use crate::stdio::support::sh;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -120,6 +122,51 @@ async fn a_flood_of_large_lines_is_counted_and_costs_no_call() {
         .collect();
     assert_eq!(told.iter().sum::<u64>(), FLOOD as u64 + 2, "{told:?}");
     assert!(told.len() < 60, "{told:?}");
+}
+
+/// protocol:H-64, auth:LIM-08: the same for an event on the one stream of the transport of 2024-11-05.
+#[tokio::test]
+async fn an_event_that_does_not_end_is_told_of_while_it_lasts() {
+    let server = Server::start().await;
+    let mut limits = HttpLimits::default();
+    limits.max_event_bytes = 1000;
+    let (builder, events) = recorded(builder().mode(Mode::Legacy));
+    let endpoint = HttpServer::new(&server.url()).unwrap().limits(limits);
+    let post = async || {
+        let (mut peer, request) = server.request().await;
+        assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/m"));
+        peer.respond("202 Accepted", "connection: close\r\n", "").await;
+        serde_json::from_str::<Value>(&request.body).unwrap()
+    };
+    let (client, mut stream) = tokio::join!(within(builder.connect(endpoint)), async {
+        let (mut peer, _) = server.request().await;
+        peer.respond("405 Method Not Allowed", "connection: close\r\n", "").await;
+        let (mut stream, _) = server.request().await;
+        stream.stream("").await;
+        stream.chunk("event: endpoint\ndata: /m\n\n").await;
+        let id = post().await["id"].clone();
+        let result = json!({ "protocolVersion": "2024-11-05", "capabilities": { "tools": {} } });
+        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        stream.chunk(&format!("data: {answer}\n\n")).await;
+        post().await;
+        stream
+    });
+    let client = client.unwrap();
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+        let id = post().await["id"].clone();
+        let text = "x".repeat(1001);
+        stream.chunk(&format!(r#"data: {{"jsonrpc":"2.0","id":{id},"result":{{"t":"{text}"#)).await;
+        within(async {
+            while diagnostics(&events).is_empty() {
+                rounds().await;
+            }
+        })
+        .await;
+        stream.chunk("\"}}\n\n").await;
+    });
+    let error = outcome.unwrap_err();
+    assert_eq!((error.kind(), error.limit().unwrap().name), (ErrorKind::LimitExceeded, "max_event_bytes"));
+    assert_eq!(diagnostics(&events), ["oversized_message"], "once");
 }
 
 /// A connection that ends in the middle of an answer: the answer is lost with it.

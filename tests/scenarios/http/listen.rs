@@ -189,6 +189,14 @@ async fn an_oversized_event_is_reported_and_passed_over() {
     peer.chunk(&event(PROGRESS)).await;
     assert_eq!(next_event(&mut stream).await, "oversized");
     assert_eq!(next_event(&mut stream).await, "notification notifications/progress");
+    // One without an end is told when that shows, and not again while it goes on.
+    peer.chunk(&format!("data: {}", "x".repeat(1001))).await;
+    assert_eq!(next_event(&mut stream).await, "oversized start");
+    peer.chunk(&"x".repeat(5000)).await;
+    peer.chunk("\n\n").await;
+    peer.chunk(&event(PROGRESS)).await;
+    assert_eq!(next_event(&mut stream).await, "oversized");
+    assert_eq!(next_event(&mut stream).await, "notification notifications/progress");
 }
 
 /// seed:S-75, seed:S-81

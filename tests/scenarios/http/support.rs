@@ -121,6 +121,7 @@ pub(crate) fn short(received: &Received<'_>) -> String {
             format!("[{}]", items.join(" "))
         }
         Received::Invalid { .. } => "invalid".to_owned(),
+        Received::OversizedStart { .. } => "oversized start".to_owned(),
         Received::Oversized { .. } => "oversized".to_owned(),
         _ => "new kind".to_owned(),
     }

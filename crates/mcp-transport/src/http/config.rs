@@ -22,7 +22,8 @@ pub struct HttpLimits {
     pub max_body_bytes: usize,
     /// Largest Server-Sent Event (the `data` of one message), in bytes. Default 16 MiB, as for a body. Beyond it the
     /// exchange fails with kind `LimitExceeded`; on a stream that belongs to no single request the event is passed over and
-    /// reported as [`Received::Oversized`](crate::Received::Oversized). Many small events are never counted together.
+    /// reported, by [`Received::OversizedStart`](crate::Received::OversizedStart) where its end has not come yet and by
+    /// [`Received::Oversized`](crate::Received::Oversized) at its end. Many small events are never counted together.
     pub max_event_bytes: usize,
     /// Longest id of a Server-Sent Event, and longest type, in bytes. Default 64 KiB: ids come back in the head of a request, where
     /// servers take less. Beyond it the event counts as one above [`max_event_bytes`](Self::max_event_bytes).

@@ -89,6 +89,11 @@ impl DataWatch {
         self.after_cr = byte == b'\r';
     }
 
+    /// How much of the data of the block has come.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The length of the data of the block, which has ended, and the call that it answers. Begins anew.
     pub(crate) fn take(&mut self) -> (u64, Option<RequestId>) {
         let watched = std::mem::replace(self, Self::new());

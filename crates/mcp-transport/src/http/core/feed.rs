@@ -54,12 +54,26 @@ pub(crate) struct Overflow {
     pub(crate) bytes: u64,
     /// The call that it answers, where that is beyond doubt.
     pub(crate) answer_to: Option<RequestId>,
+    stage: Stage,
+}
+
+/// How far an event above a limit has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its end has not come, and may never do.
+    Begun,
+    /// All of it has come. `announced`: it was told of before.
+    Ended { announced: bool },
 }
 
 impl Overflow {
     pub(crate) fn into_received(self) -> Received<'static> {
         let limit = Limit::new(self.name(), widen(self.over.max_bytes()));
-        Received::Oversized { bytes: self.bytes, limit, answer_to: self.answer_to, announced: false }
+        let Self { bytes, answer_to, .. } = self;
+        match self.stage {
+            Stage::Begun => Received::OversizedStart { bytes, limit },
+            Stage::Ended { announced } => Received::Oversized { bytes, limit, answer_to, announced },
+        }
     }
 
     pub(crate) fn into_error(self) -> Error {
@@ -97,6 +111,8 @@ pub(crate) struct Feed {
     watch_data: Option<Box<DataWatch>>,
     /// The block under way is above this limit, and is passed over.
     dropping: Option<LimitError>,
+    /// That was told.
+    announced: bool,
 }
 
 impl Feed {
@@ -113,11 +129,12 @@ impl Feed {
             opened: now,
             watch_data: None,
             dropping: None,
+            announced: false,
         }
     }
 
-    /// As [`new`](Self::new), for a stream of many messages: one above the limit is told when it has ended, and the stream
-    /// goes on. Otherwise it is told as soon as the limit is passed.
+    /// As [`new`](Self::new), for a stream of many messages, which goes on after one above the limit: that is told as soon as the
+    /// limit is passed, and again at its end, with the call that it answers.
     pub(crate) fn shared(now: Instant, limits: &HttpLimits) -> Self {
         Self { watch_data: Some(Box::new(DataWatch::new())), ..Self::new(now, limits) }
     }
@@ -130,6 +147,7 @@ impl Feed {
         self.last_byte = now;
         self.opened = now;
         self.dropping = None;
+        self.announced = false;
         if let Some(watch) = &mut self.watch_data {
             **watch = DataWatch::new();
         }
@@ -197,7 +215,8 @@ impl Feed {
     ) -> Result<Option<(EventKind, Payload)>, Overflow> {
         let Some(watch) = &mut self.watch_data else {
             let bytes = widen(error.max_bytes()).saturating_add(1);
-            return Err(Overflow { over: error, bytes, answer_to: None });
+            let stage = Stage::Ended { announced: false };
+            return Err(Overflow { over: error, bytes, answer_to: None, stage });
         };
         watch.pass(passed);
         self.dropping = Some(error);
@@ -205,7 +224,7 @@ impl Feed {
         self.pass_over(error)
     }
 
-    /// Passes over the block that is above the limit, and says so at its end.
+    /// Passes over the block that is above the limit, and says so once, and at its end.
     fn pass_over(&mut self, error: LimitError) -> Result<Option<(EventKind, Payload)>, Overflow> {
         let Some(watch) = &mut self.watch_data else { return Ok(None) };
         let end = watch.find_end(&self.chunk);
@@ -213,17 +232,22 @@ impl Feed {
         // The parser gave the block up too, and brings nothing before its end.
         let mut input: &[u8] = &passed;
         let _ = self.parser.next(&mut input);
-        if end.is_none() {
-            return Ok(None);
-        }
-        let (bytes, answer_to) = watch.take();
-        let bytes = match error.limit() {
-            Bound::EventData => bytes,
+        let length = |data| match error.limit() {
+            Bound::EventData => data,
             _ => widen(error.max_bytes()).saturating_add(1),
         };
+        if end.is_none() {
+            if std::mem::replace(&mut self.announced, true) {
+                return Ok(None);
+            }
+            let bytes = length(watch.bytes());
+            return Err(Overflow { over: error, bytes, answer_to: None, stage: Stage::Begun });
+        }
+        let (bytes, answer_to) = watch.take();
+        let stage = Stage::Ended { announced: std::mem::take(&mut self.announced) };
         self.dropping = None;
         self.open_since = None;
-        Err(Overflow { over: error, bytes, answer_to })
+        Err(Overflow { over: error, bytes: length(bytes), answer_to, stage })
     }
 
     /// What is left of the piece belongs to no event that has ended.
@@ -473,7 +497,7 @@ mod tests {
             );
             for size in 1..text.len() {
                 let mut feed = Feed::shared(now, &limits(9));
-                let mut seen = Vec::new();
+                let (mut seen, mut begun) = (Vec::new(), false);
                 for piece in text.as_bytes().chunks(size) {
                     feed.push(now, Bytes::copy_from_slice(piece));
                     loop {
@@ -482,8 +506,14 @@ mod tests {
                             Ok(Some(payload)) => {
                                 seen.push(String::from_utf8(payload.as_bytes().to_vec()).unwrap());
                             }
-                            Err(Overflow { bytes, answer_to, over }) => {
+                            Err(Overflow { bytes, over, stage: Stage::Begun, .. }) => {
                                 assert_eq!((over.limit(), over.max_bytes()), (Bound::EventData, 9));
+                                assert!(bytes > 9 && !std::mem::replace(&mut begun, true), "{size}: {bytes}");
+                            }
+                            Err(Overflow { bytes, answer_to, over, stage: Stage::Ended { announced } }) => {
+                                assert_eq!((over.limit(), over.max_bytes()), (Bound::EventData, 9));
+                                assert_eq!(announced, std::mem::take(&mut begun), "{size}");
+                                assert!(announced || size > 1, "its end comes after all of its data");
                                 seen.push(format!("{bytes} {answer_to:?}"));
                             }
                         }
