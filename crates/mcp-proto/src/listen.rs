@@ -339,6 +339,25 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// The exchange of a request that this connection made by itself failed for good, and the driver knows how: it is forgotten.
+    /// Returns the subscription that waited for it, which is over as well, without an event: its driver tells what happened.
+    /// What was to restore a session, and what was a courtesy, has nobody who waits; there `why` becomes a diagnostic.
+    pub fn forget_own(&mut self, now: Instant, request: CallId, why: &str) -> Option<CallId> {
+        let state = self.remove_call(request)?;
+        let CallKind::Subscribe(listen) = state.kind else {
+            if state.kind == CallKind::Restore {
+                self.diagnose(DiagnosticKind::SetupNotRestored, why);
+            }
+            return None;
+        };
+        let waiting = self.remove_call(listen)?;
+        self.give_up_resources(now, listen, &waiting);
+        self.carrier_left(listen);
+        Some(listen)
+    }
+}
+
 fn uri_params(uri: &str) -> Option<RawJson> {
     SubscribeRequestParams::new(uri).to_json().ok().map(RawJson::from)
 }

@@ -154,7 +154,13 @@ impl Connection {
         let method = state.asked.as_ref().map(|asked| asked.method.as_str());
         let idempotent = shakes_hands || method.is_some_and(is_idempotent);
         let left_or_may = state.dispatched || failure == Failure::NotSent;
-        let under_way = (shakes_hands || state.kind == CallKind::Ordinary) && state.on_wire && left_or_may;
+        let is_own = matches!(state.kind, CallKind::Restore | CallKind::Subscribe(_));
+        let is_made_anew = match state.kind {
+            CallKind::Ordinary => true,
+            // As it was made, which is all that a legacy server needs.
+            _ => shakes_hands || is_own && self.phase.modern().is_none(),
+        };
+        let under_way = is_made_anew && state.on_wire && left_or_may;
         // Once there is a task, the request under way is about it; that waits and asks again by itself.
         let is_task = state.task.as_ref().is_some_and(|task| task.exists());
         let allowed = under_way && !is_task && failure.allows(idempotent);
@@ -197,7 +203,19 @@ impl Connection {
         if state.kind.is_handshake() {
             return self.shake_hands_again(now, call);
         }
-        if state.asked.is_none() {
+        let (kind, is_as_it_was) = (state.kind, state.asked.is_none());
+        match kind {
+            // It is asked for anew when there is a session.
+            CallKind::Subscribe(listen) if !self.is_ready() => {
+                drop(self.remove_call(call));
+                self.renew_for(now, listen);
+                return;
+            }
+            // Each session has its own.
+            CallKind::Restore if !self.is_ready() => return drop(self.remove_call(call)),
+            _ => {}
+        }
+        if is_as_it_was {
             // Nobody has seen it, so it is the same message.
             return if self.is_ready() { self.send_held(call) } else { self.hold(now, call) };
         }

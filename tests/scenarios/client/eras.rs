@@ -12,6 +12,7 @@ use mcp_client::{
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
+use super::own_requests::of_one_resource;
 use super::peer::{Peer, builder, pipe, summary};
 use crate::http::resume::request_on_any;
 use crate::http::script::{PATIENCE, Server, at_the_deadline, within};
@@ -384,34 +385,6 @@ async fn a_suspended_call_is_taken_up_by_another_client() {
     elsewhere.server = "https://example.com/mcp".to_owned();
     let other = client.resume::<CallToolResult>(elsewhere, [answer()]).await;
     assert_eq!(summary(other), ("misuse", false));
-}
-
-fn of_one_resource() -> SubscriptionFilter {
-    let mut wanted = SubscriptionFilter::new();
-    wanted.resource_subscriptions = Some(vec!["file:///a".to_owned()]);
-    wanted
-}
-
-/// protocol:S-07: what waits for a request of the core's own does not wait for its deadline in vain.
-#[tokio::test]
-async fn over_http_a_resource_subscription_that_fails_ends_at_once() {
-    let server = Server::start().await;
-    let url = server.url();
-    let builder = builder().mode(Mode::Legacy);
-    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
-    let (mut peer, _) = server.request().await;
-    let capabilities = json!({ "resources": { "subscribe": true } });
-    let result = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities });
-    peer.json(&json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string()).await;
-    peer.request().await;
-    peer.accepted().await;
-    assert_eq!(peer.request().await.method, "GET");
-    peer.respond("405 Method Not Allowed", "", "").await;
-    let client = connecting.await.unwrap().unwrap();
-    let subscribing = tokio::spawn(async move { client.subscription(of_one_resource()).await.map(drop) });
-    assert!(peer.request().await.body.contains("resources/subscribe"));
-    peer.respond("500 Internal Server Error", "", "").await;
-    assert!(within(subscribing).await.unwrap().is_err());
 }
 
 /// A server that never answers `resources/unsubscribe` must not use up the places for calls.

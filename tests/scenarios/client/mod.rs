@@ -15,6 +15,7 @@ mod lists;
 mod lost_sessions;
 mod order;
 mod outcomes;
+mod own_requests;
 pub(crate) mod peer;
 mod questions;
 mod queues;

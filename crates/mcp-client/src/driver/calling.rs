@@ -1,5 +1,6 @@
 //! One call, from its opening to its end, in the task of its caller.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,9 +63,10 @@ impl Driver {
     /// Does the steps of a call until it ends. Returns what is left to send for it beside the result.
     pub(super) async fn drive(
         self: &Arc<Self>,
-        call: OpenCall,
+        call: impl Borrow<OpenCall>,
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(CallResult, Vec<Transmit>), Error> {
+        let call: &OpenCall = call.borrow();
         loop {
             match call.step().await {
                 Step::Progress(progress) => {
@@ -83,8 +85,8 @@ impl Driver {
                 }
                 Step::Send(transmit) => match &self.link {
                     // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
-                    Link::Http(link) => Box::pin(link.exchange(&call, transmit, &mut on_progress)).await?,
-                    Link::Sse(link) => link.send(&call, transmit).await?,
+                    Link::Http(link) => Box::pin(link.exchange(call, transmit, &mut on_progress)).await?,
+                    Link::Sse(link) => link.send(call, transmit).await?,
                     // Put in when it was made.
                     Link::Line(_) => {}
                 },
@@ -96,6 +98,7 @@ impl Driver {
                     return Err(self.closed_error(unknown));
                 }
                 Step::Ended(Err(error), _) => return Err(call.ended_by(error)),
+                Step::Failed(error) => return Err(error),
             }
         }
     }

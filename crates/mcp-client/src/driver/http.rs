@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_jsonrpc::{PlainAnswer, RequestId};
-use mcp_proto::{CallId, ExchangeFailure, Failure, Head, Limits, Origin, Transmit, TransmitKind};
+use mcp_proto::{ExchangeFailure, Failure, Head, Limits, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
@@ -57,6 +57,16 @@ impl HttpLink {
         if !call.is_open() {
             return Ok(());
         }
+        // What no caller paces is bounded in number instead.
+        let _place = if call.is_own {
+            tokio::select! {
+                biased;
+                place = self.background.take() => place,
+                () = call.over() => return Ok(()),
+            }
+        } else {
+            None
+        };
         let mut given_up = false;
         let request = request_of(&transmit);
         let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
@@ -90,6 +100,11 @@ impl HttpLink {
             if call.is_settled() {
                 return Ok(());
             }
+            if call.is_own {
+                // It has one of the places, and must not wait for another one.
+                tokio::task::coop::consume_budget().await;
+                continue;
+            }
             // A server that takes no more of our answers holds up what it says, and never the end of a call.
             tokio::select! {
                 biased;
@@ -122,36 +137,9 @@ impl HttpLink {
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
         let weak = Arc::downgrade(driver);
-        // Ends what no caller can end, when the time of its call is over or the connection is.
-        let (until, over) = oneshot::channel();
-        if let Some(call) = transmit.owner {
-            driver.lock().conversations.push((call, until));
-        }
         let posting = async move {
             let Some(_place) = background.take().await else { return };
-            let posted = match transmit.owner {
-                Some(call) => {
-                    let posted = tokio::select! {
-                        biased;
-                        posted = converse(&connection, transmit, &weak, call) => posted,
-                        _ = over => Ok(()),
-                    };
-                    // One that got no answer will get none, except in a new session: what waits for it must not wait for its
-                    // deadline.
-                    let is_lost =
-                        matches!(&posted, Err(error) if matches!(error.kind(), ErrorKind::SessionLost));
-                    if let Some(driver) = weak.upgrade() {
-                        driver.with(|core, now| {
-                            if !is_lost || !core.handle_session_lost(now, call) {
-                                core.cancel(now, call, None);
-                            }
-                        });
-                    }
-                    posted
-                }
-                None => deliver(&connection, transmit).await,
-            };
-            if let Err(error) = posted {
+            if let Err(error) = deliver(&connection, transmit).await {
                 tracing::debug!(%error, "a message was not accepted by the server");
                 if let Some(driver) = weak.upgrade() {
                     driver.seek_after(&error);
@@ -336,26 +324,6 @@ pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, transmit: Tra
         Err(_) if given_up => Posted::GivenUp,
         posted => Posted::Done(posted),
     }
-}
-
-/// Posts a request of the core's own, for which no task of a caller waits, and hands over what comes back.
-async fn converse(
-    connection: &HttpConnection,
-    transmit: Transmit,
-    driver: &Weak<Driver>,
-    call: CallId,
-) -> Result<(), mcp_transport::Error> {
-    let request = request_of(&transmit);
-    let mut watch = |departure| match (&request, driver.upgrade()) {
-        (Some(request), Some(driver)) => driver.departs(request, departure),
-        _ => true,
-    };
-    let mut exchange = connection.post_watched(post(transmit), &mut watch).await?;
-    while let Some(received) = exchange.next().await? {
-        let Some(driver) = driver.upgrade() else { break };
-        driver.handle(Origin::Exchange(call), received);
-    }
-    Ok(())
 }
 
 /// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.

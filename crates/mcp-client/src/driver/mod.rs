@@ -26,6 +26,7 @@ mod line;
 mod notices;
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
 mod open_call;
+mod own;
 mod questions;
 #[cfg(feature = "http")]
 mod seeking;
@@ -275,7 +276,7 @@ impl Driver {
         for stir in outbox.stirs {
             stir.stir();
         }
-        drop((outbox.line.take(), outbox.unread.take(), std::mem::take(&mut outbox.conversations)));
+        drop((outbox.line.take(), outbox.unread.take()));
         if let (Link::Line(link), true, Writes::Now) = (&self.link, has_put, writes) {
             link.write();
         }
@@ -322,6 +323,11 @@ impl Driver {
         match &self.link {
             Link::Http(link) if is_said && transmit.kind == TransmitKind::Notification => {
                 link.post_in_order(self, transmit);
+            }
+            Link::Http(_)
+                if transmit.owner.is_some() && matches!(transmit.kind, TransmitKind::Request { .. }) =>
+            {
+                self.drive_own(transmit);
             }
             Link::Http(link) => link.post_in_background(self, transmit),
             Link::Sse(link) => {
@@ -475,7 +481,9 @@ impl Driver {
 
     fn opened(self: &Arc<Self>, opened: Result<CallId, mcp_proto::Misuse>) -> Result<OpenCall, Error> {
         match opened {
-            Ok(id) => Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default() }),
+            Ok(id) => {
+                Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default(), is_own: false })
+            }
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
             Err(misuse) => Err(self.here(Error::misuse(misuse))),
         }

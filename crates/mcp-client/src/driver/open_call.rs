@@ -19,6 +19,8 @@ pub(crate) struct OpenCall {
     pub(super) id: CallId,
     /// The HTTP status that its last answer came with.
     pub(super) status: AtomicU16,
+    /// It is a request of the core's own.
+    pub(super) is_own: bool,
 }
 
 impl OpenCall {
@@ -91,7 +93,9 @@ impl OpenCall {
     pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
         let failed = self.driver.with(|core, _| {
             let is_task = core.is_open(self.id).then(|| core.is_task(self.id));
-            core.forget(self.id);
+            if !self.is_own {
+                core.forget(self.id);
+            }
             is_task
         });
         match failed {
@@ -105,7 +109,7 @@ impl OpenCall {
     pub(super) fn exchange_ended(&self) -> Result<(), Error> {
         let unanswered = self.driver.with(|core, _| {
             let unanswered = core.awaits_answer(self.id);
-            if unanswered {
+            if unanswered && !self.is_own {
                 core.forget(self.id);
             }
             unanswered

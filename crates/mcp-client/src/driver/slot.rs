@@ -13,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::few::Few;
 use super::tasking::TaskNews;
+use crate::error::Error;
 
 /// The result of a call.
 pub(crate) enum CallResult {
@@ -51,6 +52,8 @@ pub(crate) struct Slot {
     /// Told of the task that the call became.
     task: Option<watch::Sender<Option<TaskNews>>>,
     outcome: Option<Result<CallResult, CallError>>,
+    /// A request that was made for it failed on its way.
+    failed: Option<Error>,
     waker: Option<Waker>,
     /// Requests that were put on a line for it.
     pub(super) requests: u32,
@@ -65,6 +68,8 @@ pub(crate) enum Step {
     Send(Transmit),
     /// Tell the application.
     Progress(ProgressNotificationParams),
+    /// The call is over: a request that was made for it failed on its way.
+    Failed(Error),
     /// The call is over. What was to be sent for it besides is left (`notifications/initialized`).
     Ended(Result<CallResult, CallError>, Vec<Transmit>),
 }
@@ -127,10 +132,25 @@ impl Slot {
         self.waker.take()
     }
 
+    /// The call is over without an outcome that anybody waits for.
+    pub(crate) fn finish(&mut self) -> Option<Waker> {
+        self.outcome.get_or_insert_with(|| Ok(CallResult::Read(Box::new(()))));
+        self.waker.take()
+    }
+
+    /// The call is over: a request that was made for it failed on its way.
+    pub(crate) fn fail(&mut self, error: Error) -> Option<Waker> {
+        self.failed = Some(error);
+        self.waker.take()
+    }
+
     /// The next step: what came before the end is seen before the end, and a call that is over sends nothing more.
     pub(crate) fn next(&mut self) -> Option<Step> {
         if let Some(progress) = self.pop_progress() {
             return Some(Step::Progress(progress));
+        }
+        if let Some(error) = self.failed.take() {
+            return Some(Step::Failed(error));
         }
         if let Some(outcome) = self.outcome.take() {
             let left = std::mem::take(&mut self.transmits).into_iter().collect();
@@ -141,7 +161,10 @@ impl Slot {
 
     /// Whether there is a next step.
     pub(crate) fn is_stirred(&self) -> bool {
-        self.outcome.is_some() || !self.progress.is_empty() || !self.transmits.is_empty()
+        self.outcome.is_some()
+            || self.failed.is_some()
+            || !self.progress.is_empty()
+            || !self.transmits.is_empty()
     }
 
     pub(crate) fn pop_progress(&mut self) -> Option<ProgressNotificationParams> {

@@ -28,8 +28,8 @@ pub(super) struct State {
     pub(super) line: Waits,
     /// When the timer of the deadlines goes off.
     pub(super) watched: Option<Instant>,
-    /// The exchanges of requests that no caller waits for. Dropping what stands for one ends it.
-    pub(super) conversations: Vec<(CallId, oneshot::Sender<()>)>,
+    /// Requests of the core's own that a task of ours drives.
+    pub(super) own: Vec<CallId>,
     /// The tasks that answer questions of the server.
     pub(super) handlers: HashMap<ServerRequestId, AbortHandle>,
     /// Why the transport ended, once it did.
@@ -76,8 +76,6 @@ pub(super) struct Outbox<'a> {
     pub(super) is_said: bool,
     /// Something was put on the line.
     pub(super) has_put: bool,
-    /// Exchanges whose calls are over.
-    pub(super) conversations: Vec<(CallId, oneshot::Sender<()>)>,
     /// A result that came too late.
     pub(super) unread: Option<Box<dyn Any + Send>>,
     /// What was taken back from it.
@@ -106,7 +104,7 @@ impl State {
             slots: CallMap::default(),
             line: Waits::default(),
             watched: None,
-            conversations: Vec::new(),
+            own: Vec::new(),
             handlers: HashMap::new(),
             ended: None,
             was_ready: false,
@@ -146,9 +144,15 @@ impl State {
         while let Some(event) = self.core.poll_event() {
             self.sort(event, outbox);
         }
-        if !self.conversations.is_empty() {
-            let all = std::mem::take(&mut self.conversations).into_iter();
-            (self.conversations, outbox.conversations) = all.partition(|(call, _)| self.core.is_open(*call));
+        if !self.own.is_empty() {
+            let own = std::mem::take(&mut self.own).into_iter();
+            let (open, over): (Vec<_>, Vec<_>) = own.partition(|call| self.core.is_open(*call));
+            self.own = open;
+            for call in over {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    outbox.wake(slot.finish());
+                }
+            }
         }
         outbox.is_due_sooner = self.is_due_sooner();
         outbox.closed = self.core.is_closed();

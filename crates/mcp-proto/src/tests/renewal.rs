@@ -283,3 +283,49 @@ fn a_subscription_given_up_before_it_was_granted_is_not_restored() {
     delivered(&mut session);
     assert_eq!(sent(&mut session), [("tools/call one".to_owned(), Some(one))]);
 }
+
+fn listen(session: &mut Session, uri: &str) -> (CallId, CallId) {
+    let mut wanted = mcp_model::SubscriptionFilter::new();
+    wanted.resource_subscriptions = Some(vec![uri.to_owned()]);
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let asked = sent(session);
+    let own = asked.first().and_then(|(_, owner)| *owner);
+    (listen, own.unwrap_or(listen))
+}
+
+fn answer_handshake(session: &mut Session) {
+    let id = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    delivered(session);
+}
+
+/// protocol:H-14: what restores a session does not ask for the next one, or a server that loses each would be asked without end.
+#[test]
+fn a_restoring_request_that_meets_the_loss_makes_no_new_session() {
+    let (mut session, one, _) = session();
+    assert!(lose(&mut session, one));
+    answer_handshake(&mut session);
+    let sent = sent(&mut session);
+    let (_, restoring) = sent.iter().find(|(what, _)| what == "logging/setLevel").unwrap();
+    let restoring = restoring.unwrap();
+    session.events.clear();
+    assert!(!lose(&mut session, restoring));
+    assert_eq!(session.core.forget_own(session.now, restoring, "no session"), None);
+    assert!(!session.core.is_open(restoring));
+    assert_eq!(session.diagnostics(), [DiagnosticKind::SetupNotRestored]);
+}
+
+/// protocol:C-01: a request that was answered by its transport is not given up as well.
+#[test]
+fn a_subscription_whose_request_failed_ends_without_an_event_or_a_word_about_it() {
+    let (mut session, ..) = session();
+    let (listen, own) = listen(&mut session, "a:3");
+    assert_eq!(session.core.forget_own(session.now, own, "status 500"), Some(listen));
+    assert!(!session.core.is_open(listen) && !session.core.is_open(own));
+    let after = sent(&mut session);
+    assert!(after.iter().all(|(what, _)| what != "notifications/cancelled"), "{after:?}");
+    assert!(!session.events.iter().any(|event| matches!(event, Event::CallEnded { .. })));
+    assert_eq!(session.core.forget_own(session.now, own, "again"), None);
+}

@@ -405,3 +405,44 @@ fn subscriptions_and_calls_that_are_over_are_not_tried_again() {
     let now = session[0].now;
     assert!(!session[0].core.retry(now, gone, Failure::NotSent));
 }
+
+/// protocol:H-38: what the connection asks for by itself never left either.
+#[test]
+fn a_request_of_a_subscription_that_never_left_is_made_again_as_it_was() {
+    let mut session = legacy_with(RetryConfig::default());
+    let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1"]})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let (request, owner) = asked_for(&mut session);
+    assert!(!session.core.retry(session.now, owner, Failure::Lost), "it may have been carried out");
+    assert!(!session.core.retry(session.now, owner, status(503)));
+    assert!(session.core.retry(session.now, owner, Failure::NotSent));
+    session.advance(Duration::from_secs(1));
+    assert_eq!(asked_for(&mut session), (request.clone(), owner));
+    // One that waits when the session is lost is asked for in the next one.
+    assert!(session.core.retry(session.now, owner, Failure::NotSent));
+    let call = session.core.call(session.now, "ping", None, &CallOptions::default()).unwrap();
+    session.drain();
+    assert!(session.core.handle_session_lost(session.now, call));
+    session.advance(Duration::from_secs(1));
+    let id = session.last_request_id();
+    session.peer(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{ALL_CAPABILITIES}}}}}"#
+    ));
+    session.sent.clear();
+    session.core.handle_initialized_delivered(session.now);
+    let (again, _) = asked_for(&mut session);
+    assert_eq!(again["params"], request["params"]);
+    assert!(!session.core.is_open(owner) && session.core.is_open(listen));
+}
+
+/// The one request for a resource that was sent since the last look, and whose it is.
+fn asked_for(session: &mut Session) -> (Value, CallId) {
+    session.drain();
+    let sent = std::mem::take(&mut session.sent).into_iter();
+    let read =
+        sent.map(|transmit| (serde_json::from_slice::<Value>(&transmit.message).unwrap(), transmit.owner));
+    let mut asked: Vec<_> = read.filter(|(message, _)| message["method"] == "resources/subscribe").collect();
+    assert_eq!(asked.len(), 1);
+    let (message, owner) = asked.remove(0);
+    (message, owner.unwrap())
+}
