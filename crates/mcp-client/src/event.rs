@@ -48,7 +48,8 @@ pub enum ClientEvent {
     /// The server had lost the session and a new one is open (Streamable HTTP). Cursors and whatever else the
     /// application got from the old one are void; log level and subscriptions were asked for again.
     SessionRenewed,
-    /// A subscription was lost with its stream and stands again. What changed in between was not told.
+    /// A subscription was lost with its stream and stands again, or the stream of a legacy server over HTTP, on which it tells
+    /// of changes, was lost and is there again. What changed in between was not told.
     SubscriptionRestored,
     /// A subscribed resource changed.
     ResourceUpdated {

@@ -16,7 +16,8 @@ use crate::event_queue::Listener;
 ///
 /// It stands on `subscriptions/listen`, or on `resources/subscribe` and the unsolicited notices of a legacy server; the
 /// application need not know which. It keeps the connection alive. One that is lost with its stream is asked for again,
-/// and [`Change::Restored`] says so. Dropping it ends it, at the server too.
+/// and [`Change::Restored`] says so. The same holds for the stream on which a legacy server over HTTP tells of changes; where
+/// that does not come back, the subscription ends by the error of the stream. Dropping it ends it, at the server too.
 pub struct Subscription {
     client: Client,
     events: Listener,
@@ -71,7 +72,8 @@ impl Client {
 }
 
 impl Subscription {
-    /// What the server granted at first; it may be less than was wanted.
+    /// What the server granted at first; it may be less than was wanted, and is nothing where a legacy server over HTTP has no
+    /// stream to tell of changes on.
     pub fn granted(&self) -> &SubscriptionFilter {
         &self.granted
     }

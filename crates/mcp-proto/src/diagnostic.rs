@@ -83,6 +83,9 @@ pub enum DiagnosticKind {
     SessionNotRenewed,
     /// What the application had set up (log level, a subscription) was refused in a new session.
     SetupNotRestored,
+    /// The stream on which a legacy server over HTTP says what belongs to no call was lost and did not come back: until there is a
+    /// new session, changes are not heard of.
+    StreamLost,
     /// A tool was left out of its list, because it says wrongly which arguments go into headers.
     ToolDropped,
     /// A list went on for more pages than allowed; it was cut there.
@@ -123,6 +126,7 @@ impl DiagnosticKind {
             | Self::ServerRequestLimit
             | Self::ServerRequestTimeout
             | Self::ServerRequestWithdrawn
+            | Self::StreamLost
             | Self::ToolDropped
             | Self::UnexpectedBatch
             | Self::UnexpectedRequest
@@ -154,6 +158,7 @@ impl DiagnosticKind {
             Self::ServerRequestWithdrawn => "server_request_withdrawn",
             Self::SessionNotRenewed => "session_not_renewed",
             Self::SetupNotRestored => "setup_not_restored",
+            Self::StreamLost => "stream_lost",
             Self::ToolDropped => "tool_dropped",
             Self::TooManyPages => "too_many_pages",
             Self::UnexpectedBatch => "unexpected_batch",

@@ -77,8 +77,8 @@ pub struct Limits {
     pub max_waiting_progress: usize,
     /// Bytes of text in them. Default 64 KiB. The newest is kept whatever its size.
     pub max_waiting_progress_bytes: usize,
-    /// How often in a row a subscription is asked for again that was lost and did not stand for 10 s in between; kept by the driver.
-    /// Default 12, some four minutes. Then it is over.
+    /// How often in a row a subscription, or the stream on which a legacy server over HTTP tells of changes, is asked for again
+    /// that was lost and did not stand for 10 s in between; kept by the driver. Default 12, some four minutes. Then it is over.
     pub max_resubscriptions: u32,
 }
 

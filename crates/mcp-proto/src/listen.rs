@@ -340,6 +340,11 @@ impl Connection {
 }
 
 impl Connection {
+    /// The subscriptions that are open.
+    pub fn subscriptions(&self) -> impl Iterator<Item = CallId> {
+        self.calls.iter().filter(|(_, state)| state.kind == CallKind::Listen).map(|(call, _)| *call)
+    }
+
     /// The exchange of a request that this connection made by itself failed for good, and the driver knows how: it is forgotten.
     /// Returns the subscription that waited for it, which is over as well, without an event: its driver tells what happened.
     /// What was to restore a session, and what was a courtesy, has nobody who waits; there `why` becomes a diagnostic.

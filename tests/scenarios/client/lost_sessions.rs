@@ -159,6 +159,7 @@ impl Sessions {
         match (request.method.as_str(), message["id"].is_null()) {
             ("GET", _) => {
                 peer.stream("").await;
+                peer.chunk("retry: 1\n\n").await;
                 tokio::select! {
                     () = peer.closed() => {}
                     () = self.cut.notified() => {}
@@ -178,7 +179,7 @@ impl Sessions {
                 return false;
             }
             ("POST", false) => {
-                let result = json!({ "content": [], "of": message["params"]["arguments"] });
+                let result = json!({ "content": [], "tools": [], "of": message["params"]["arguments"] });
                 peer.json(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
                     .await;
             }
@@ -347,6 +348,32 @@ async fn a_subscription_that_meets_the_loss_stands_in_the_new_session() {
         assert_eq!(sessions.count("resources/subscribe").get(&session(4)), None, "{refusal:?}");
         check_the_order(&sessions);
     }
+}
+
+/// protocol:H-14: nobody calls, and the standing stream alone tells that the session is lost.
+#[tokio::test]
+async fn an_idle_client_whose_stream_is_refused_opens_a_new_session() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, events) = connect(&url).await;
+    let mut list = within(client.list_tools().watch()).await.unwrap();
+    assert!(list.current().followed);
+    sessions.lose();
+    sessions.cut.notify_waiters();
+    within(async {
+        while sessions.count("GET").get(&session(2)) != Some(&1) {
+            rounds().await;
+        }
+    })
+    .await;
+    assert_eq!(sessions.total("initialize"), 2);
+    assert_eq!(renewals(&events), 1);
+    // What changed meanwhile was not told: the list is read again.
+    let state = within(list.changed()).await.unwrap();
+    assert!(state.followed && state.reads == 2, "{state:?}");
+    sessions.word.notify_waiters();
+    assert_eq!(within(list.changed()).await.unwrap().reads, 3);
+    check_the_order(&sessions);
+    within(client.close()).await;
 }
 
 /// A server that loses each session at once is asked twice, and then the call says what is wrong; so does the next.

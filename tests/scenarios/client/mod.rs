@@ -24,6 +24,7 @@ mod runtimes;
 mod schema;
 mod secrets;
 mod skills;
+mod standing_streams;
 mod stuck;
 mod tasks;
 mod tasks_http;

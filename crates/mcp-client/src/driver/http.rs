@@ -1,7 +1,6 @@
-//! Driving Streamable HTTP: each call drives its own exchange; answers and notices are posted in the background; one
-//! task reads the standing stream of the session.
+//! Driving Streamable HTTP: each call drives its own exchange; answers and notices are posted in the background.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::{PlainAnswer, RequestId};
@@ -10,12 +9,11 @@ use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
-use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit, oneshot};
-use tokio::task::AbortHandle;
+use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 
 use super::notices::Notices;
 use super::seeking::Seeking;
-use super::subscribing::AbortOnDrop;
+pub(crate) use super::standing_stream::spawn_stream_reader;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
 use crate::spawning::spawn;
@@ -23,7 +21,7 @@ use crate::spawning::spawn;
 /// A connection to one MCP endpoint.
 #[derive(Debug)]
 pub(crate) struct HttpLink {
-    connection: HttpConnection,
+    pub(super) connection: HttpConnection,
     background: Arc<Places>,
     /// The end of the session, once.
     ending: OnceCell<()>,
@@ -218,80 +216,6 @@ impl Drop for Place<'_> {
     }
 }
 
-/// How long a new connection waits for its standing stream. A server may say something right after the handshake, and
-/// one that has no stream to say it on may lose it. A server that answers the GET only with its first message costs
-/// each connection this wait.
-const STREAM_WAIT: Duration = Duration::from_millis(250);
-
-/// Starts the task that reads the standing stream, if the server has one, and gives it a moment to be there.
-pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
-    let (opened, is_open) = oneshot::channel();
-    let reading = read_stream(Arc::downgrade(driver), link.connection.clone(), opened);
-    let reader = spawn(&driver.runtime, reading);
-    // Until it is in the caller's hands: whoever connects may be dropped meanwhile.
-    let mut unless_opened = AbortOnDrop(Some(reader.clone()));
-    let _ = tokio::time::timeout(STREAM_WAIT, is_open).await;
-    unless_opened.0 = None;
-    reader
-}
-
-async fn read_stream(driver: Weak<Driver>, connection: HttpConnection, opened: oneshot::Sender<()>) {
-    let Some(renewals) = driver.upgrade().map(|driver| Arc::clone(&driver.renewals)) else { return };
-    let mut opened = Some(opened);
-    loop {
-        // A new session has a stream of its own, whether or not the server has ended that of the old one. Boxed, as most of
-        // what it needs is of no use to a server that has no such stream.
-        tokio::select! {
-            biased;
-            () = renewals.notified() => {}
-            () = Box::pin(read_session_stream(&driver, &connection, &mut opened)) => {
-                // Whoever waits for it waits in vain.
-                drop(opened.take());
-                renewals.notified().await;
-            }
-        }
-    }
-}
-
-/// Reads the standing stream of one session to its end.
-async fn read_session_stream(
-    driver: &Weak<Driver>,
-    connection: &HttpConnection,
-    opened: &mut Option<oneshot::Sender<()>>,
-) {
-    let Some(head) = driver.upgrade().map(|driver| driver.head()) else { return };
-    let mut stream = match connection.open_stream(head).await {
-        Ok(Some(stream)) => stream,
-        Ok(None) => return,
-        Err(error) => {
-            tracing::debug!(%error, "the server's standing stream could not be opened");
-            if let Some(driver) = driver.upgrade() {
-                driver.seek_after(&error);
-            }
-            return;
-        }
-    };
-    if let Some(opened) = opened.take() {
-        // Nobody waits any more if that took too long.
-        let _ = opened.send(());
-    }
-    loop {
-        let received = stream.next().await;
-        let Some(driver) = driver.upgrade() else { return };
-        match received {
-            Ok(Some(received)) => driver.handle(Origin::Channel, received),
-            Ok(None) => return,
-            // Calls go on without the stream; what the server says outside of them is lost from here on, unless a new session
-            // brings a new one.
-            Err(error) => {
-                tracing::debug!(%error, "the server's standing stream ended");
-                return driver.seek_after(&error);
-            }
-        }
-        driver.background_room().await;
-    }
-}
-
 /// The id of the request that is sent, if it is one.
 fn request_of(transmit: &Transmit) -> Option<RequestId> {
     match &transmit.kind {
@@ -344,7 +268,13 @@ fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
     };
     let goes_on =
         call.exchange_failed(failure) || on_the_way(&error).is_some_and(|failure| call.retried(failure));
-    if goes_on { Ok(()) } else { call.failed(error) }
+    if goes_on {
+        return Ok(());
+    }
+    if call.is_own {
+        call.driver.seek_after(&error);
+    }
+    call.failed(error)
 }
 
 /// What happened to a request on its way, where it is that which failed.

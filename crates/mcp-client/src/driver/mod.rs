@@ -33,6 +33,8 @@ mod seeking;
 mod slot;
 pub(crate) mod spans;
 mod sse;
+#[cfg(feature = "http")]
+mod standing_stream;
 mod state;
 mod subscribing;
 mod taking;
@@ -40,7 +42,7 @@ mod tasking;
 mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::AtomicU16;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
@@ -99,6 +101,8 @@ pub(crate) struct Driver {
     deadlines: Deadlines,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Arc<Notify>,
+    /// What belongs to no call cannot be heard.
+    is_deaf: AtomicBool,
     /// What the application connected to, for handlers.
     server: String,
     /// Of which server of a host it is the connection.
@@ -161,6 +165,7 @@ impl Driver {
             deadlines: Deadlines::watched_for(Weak::clone(driver), &runtime),
             runtime,
             renewals: Arc::default(),
+            is_deaf: AtomicBool::new(false),
             server,
             place,
         })
@@ -385,6 +390,11 @@ impl Driver {
     /// Whether the server ended when it was asked what it is.
     pub(crate) fn wants_restart(&self) -> bool {
         self.lock().core.wants_restart()
+    }
+
+    /// Whether the server has no way to tell of changes, or none any more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.is_deaf.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_closed(&self) -> bool {

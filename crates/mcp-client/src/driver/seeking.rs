@@ -26,7 +26,7 @@ pub(super) struct Seeking(Mutex<Option<Instant>>);
 
 impl Seeking {
     /// Notes that one is asked for now. Whether the last time was long ago.
-    fn begin(&self, now: Instant) -> bool {
+    pub(super) fn begin(&self, now: Instant) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.replace(now);
         before.is_none_or(|before| now.saturating_duration_since(before) >= SETTLED)
@@ -48,7 +48,7 @@ impl Driver {
     }
 
     /// Asks for a sign of life. Whether there is a session after that, be it a new one.
-    async fn seek_session(self: &Arc<Self>) -> bool {
+    pub(super) async fn seek_session(self: &Arc<Self>) -> bool {
         let Ok(ping) = self.begin(methods::PING, None, &CallOptions::default(), None) else { return false };
         match self.finish(ping, None).await {
             Ok(_) => true,

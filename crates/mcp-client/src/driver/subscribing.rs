@@ -52,6 +52,8 @@ impl Driver {
         match stands.await {
             Ok(granted) => {
                 unless_granted.0 = None;
+                // A legacy server need not be asked, and grants what it cannot keep.
+                let granted = if driver.is_deaf() { SubscriptionFilter::new() } else { granted };
                 Ok(Standing { granted, ended, task })
             }
             Err(_) => Err(driver.here(early(ended.await))),
@@ -153,12 +155,14 @@ impl Keeper {
 
     /// Whether the stream was lost and not the connection.
     fn may_come_back(&self, error: &Error) -> bool {
-        !self.driver.is_closed() && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
+        !self.driver.is_closed()
+            && !self.driver.is_deaf()
+            && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
     }
 }
 
 /// When to ask again, and when no more.
-struct Schedule {
+pub(super) struct Schedule {
     attempts: u32,
     /// Attempts in a row without progress before a subscription counts as over.
     max_attempts: u32,
@@ -166,11 +170,17 @@ struct Schedule {
 }
 
 impl Schedule {
-    const fn new(max_attempts: u32) -> Self {
+    pub(super) const fn new(max_attempts: u32) -> Self {
         Self { attempts: 0, max_attempts, wait: FIRST_WAIT }
     }
 
-    fn next_wait(&mut self) -> Option<Duration> {
+    /// Whether the next attempt is the first in a row.
+    #[cfg(feature = "http")]
+    pub(super) const fn is_fresh(&self) -> bool {
+        self.attempts == 0
+    }
+
+    pub(super) fn next_wait(&mut self) -> Option<Duration> {
         if self.attempts >= self.max_attempts {
             return None;
         }
@@ -180,7 +190,7 @@ impl Schedule {
     }
 
     /// What was granted lasted so long.
-    fn stood(&mut self, time: Duration) {
+    pub(super) fn stood(&mut self, time: Duration) {
         if time >= STOOD {
             *self = Self::new(self.max_attempts);
         }

@@ -1,0 +1,201 @@
+//! The standing stream of a session, on which a legacy server says what belongs to no call.
+//!
+//! ```text
+//!              ┌── refused as of a lost session: ask, which renews it ──┐
+//!              ▼                                                        │
+//!   Opening ──────> Reading ──lost──> Waiting ──────────────────────────┴──> Opening
+//!      │ none                            │ too often in a row
+//!      └────────────> Deaf <─────────────┘         Deaf, or any other: a new session ──> Opening
+//! ```
+//!
+//! A broken stream is opened again by the transport, with what it needs to miss nothing. What comes here is a stream that is lost
+//! all the same: it is opened anew, and whoever listens hears that something may have been missed. While nothing can be heard
+//! subscriptions that stand end, and later ones are granted nothing.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use mcp_proto::{CallId, Diagnostic, DiagnosticKind, Origin};
+use mcp_transport::ErrorKind;
+use mcp_transport::http::HttpConnection;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
+
+use super::http::HttpLink;
+use super::subscribing::{AbortOnDrop, Schedule};
+use super::{Driver, Link, Writes, now};
+use crate::error::Error;
+use crate::event::ClientEvent;
+use crate::spawning::spawn;
+
+/// How long a new connection waits for its standing stream. A server may say something right after the handshake, and
+/// one that has no stream to say it on may lose it. A server that answers the GET only with its first message costs
+/// each connection this wait.
+const STREAM_WAIT: Duration = Duration::from_millis(250);
+
+/// Starts the task that reads the standing stream, if the server has one, and gives it a moment to be there.
+pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
+    let (opened, is_open) = oneshot::channel();
+    let reader = Reader {
+        driver: Arc::downgrade(driver),
+        connection: link.connection.clone(),
+        opened: Some(opened),
+        schedule: Schedule::new(driver.limits().max_resubscriptions),
+        lost: None,
+    };
+    let reader = spawn(&driver.runtime, reader.run(Arc::clone(&driver.renewals)));
+    // Until it is in the caller's hands: whoever connects may be dropped meanwhile.
+    let mut unless_opened = AbortOnDrop(Some(reader.clone()));
+    let _ = tokio::time::timeout(STREAM_WAIT, is_open).await;
+    unless_opened.0 = None;
+    reader
+}
+
+struct Reader {
+    driver: Weak<Driver>,
+    connection: HttpConnection,
+    /// Told when it is known whether there is a stream.
+    opened: Option<oneshot::Sender<()>>,
+    /// Holds over sessions: a server that loses each of them is not asked for a stream for ever.
+    schedule: Schedule,
+    /// Why the newest stream of the session was lost: something may have been said that nobody heard.
+    lost: Option<mcp_transport::Error>,
+}
+
+/// How the reading of a stream ended.
+enum Ended {
+    /// The connection is gone.
+    Over,
+    /// The server has no such stream.
+    Absent,
+    Lost(mcp_transport::Error),
+}
+
+impl Reader {
+    async fn run(mut self, renewals: Arc<Notify>) {
+        loop {
+            // A new session has a stream of its own, whether or not the server has ended that of the old one. Boxed, as most of
+            // what it needs is of no use to a server that has no such stream.
+            let ended = tokio::select! {
+                biased;
+                () = renewals.notified() => {
+                    self.lost = None;
+                    continue;
+                }
+                ended = Box::pin(self.read()) => ended,
+            };
+            // Whoever waits for it waits in vain.
+            drop(self.opened.take());
+            let (error, is_session) = match ended {
+                Ended::Over => return,
+                // There was one before, so that it may be the session that there is none of.
+                Ended::Absent => (self.lost.take(), true),
+                Ended::Lost(error) => {
+                    let is_session = error.kind() == ErrorKind::SessionLost;
+                    (Some(error), is_session)
+                }
+            };
+            self.lost = error;
+            tokio::select! {
+                biased;
+                () = renewals.notified() => self.lost = None,
+                goes_on = self.prepare(is_session) => if !goes_on {
+                    let Some(driver) = self.driver.upgrade() else { return };
+                    driver.fall_deaf(self.lost.take());
+                    drop(driver);
+                    // A new session may have one.
+                    renewals.notified().await;
+                },
+            }
+        }
+    }
+
+    /// Waits until it is worth while to open a stream in place of the lost one. `false`: it is not.
+    async fn prepare(&mut self, is_session: bool) -> bool {
+        let Some(error) = &self.lost else { return false };
+        // Calls that are refused for these reasons say so themselves.
+        if matches!(error.kind(), ErrorKind::Misuse | ErrorKind::Tls(_) | ErrorKind::Unauthorized) {
+            return false;
+        }
+        let Some(wait) = self.next_wait(is_session) else { return false };
+        tokio::time::sleep(wait).await;
+        if !is_session {
+            return true;
+        }
+        let Some(driver) = self.driver.upgrade() else { return false };
+        let Link::Http(link) = driver.link() else { return false };
+        if !link.seeking.begin(now()) {
+            return false;
+        }
+        // By a task of its own: its call goes on in the new session, which ends the waiting here.
+        let seeking = Arc::clone(&driver);
+        let (sought, is_sought) = oneshot::channel();
+        spawn(&driver.runtime, async move {
+            // Nobody waits any more where there is a new session.
+            let _ = sought.send(seeking.seek_session().await);
+        });
+        drop(driver);
+        is_sought.await.unwrap_or(false)
+    }
+
+    /// How long to wait before it is opened again; `None`: it is not. After a stream that stood there is no reason to wait for the
+    /// new session.
+    fn next_wait(&mut self, is_session: bool) -> Option<Duration> {
+        let is_first = self.schedule.is_fresh();
+        let wait = self.schedule.next_wait()?;
+        Some(if is_session && is_first { Duration::ZERO } else { wait })
+    }
+
+    /// Reads the standing stream of one session to its end.
+    async fn read(&mut self) -> Ended {
+        let Some(head) = self.driver.upgrade().map(|driver| driver.head()) else { return Ended::Over };
+        let mut stream = match self.connection.open_stream(head).await {
+            Ok(Some(stream)) => stream,
+            Ok(None) => return Ended::Absent,
+            Err(error) => return Ended::Lost(error),
+        };
+        let begun = now();
+        if let Some(driver) = self.driver.upgrade() {
+            driver.is_deaf.store(false, Ordering::Release);
+            if self.lost.take().is_some() {
+                driver.emit(ClientEvent::SubscriptionRestored);
+            }
+        }
+        if let Some(opened) = self.opened.take() {
+            // Nobody waits any more if that took too long.
+            let _ = opened.send(());
+        }
+        let error = loop {
+            let received = stream.next().await;
+            let Some(driver) = self.driver.upgrade() else { return Ended::Over };
+            match received {
+                Ok(Some(received)) => driver.handle(Origin::Channel, received),
+                Ok(None) => return Ended::Absent,
+                Err(error) => break error,
+            }
+            driver.background_room().await;
+        };
+        self.schedule.stood(now().saturating_duration_since(begun));
+        Ended::Lost(error)
+    }
+}
+
+impl Driver {
+    /// Nothing that belongs to no call is heard any more: what stands on that ends, where it is by an error.
+    fn fall_deaf(self: &Arc<Self>, error: Option<mcp_transport::Error>) {
+        self.is_deaf.store(true, Ordering::Release);
+        let Some(error) = error else { return };
+        self.change(Writes::Later, |state, outbox, now| {
+            let standing: Vec<CallId> = state.core.subscriptions().collect();
+            for call in standing {
+                if let Some(slot) = state.slots.get_mut(&call) {
+                    outbox.wake(slot.fail(Error::transport_failed(error.clone())));
+                }
+                state.core.cancel(now, call, None);
+            }
+            let lost = format!("what the server says outside of calls is not heard any more: {error}");
+            state.core.report(Diagnostic::new(DiagnosticKind::StreamLost, lost));
+        });
+    }
+}
