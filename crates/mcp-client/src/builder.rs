@@ -191,6 +191,13 @@ impl ClientBuilder {
         self
     }
 
+    /// The hard end of a call that says none of its own ([`Call::max_total`](crate::Call::max_total)), however long people think in
+    /// the middle of it. Default: 30 minutes, or the call's timeout where that is longer.
+    pub fn max_total(mut self, max_total: Duration) -> Self {
+        self.defaults.max_total = Some(max_total);
+        self
+    }
+
     /// How long a question of the server stays open before it is answered with `cancel`, or with an error where it is no
     /// elicitation. Default 180 s. A handler may have a time of its own.
     pub fn server_request_timeout(mut self, timeout: Duration) -> Self {

@@ -178,7 +178,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is no JSON object, [`Closed`](crate::ErrorKind::Closed),
+    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is not a JSON object, [`Closed`](crate::ErrorKind::Closed),
     /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while [`Limits::max_waiting_notices`](crate::Limits::max_waiting_notices)
     /// messages (8,192) wait for a server that does not read.
     pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
@@ -208,7 +208,9 @@ impl Client {
 
     /// Ends the connection gracefully: calls in flight end as closed, open questions are withdrawn, an HTTP session
     /// is deleted, a child process gets the end of its input, then time, then signals. Bounded in time by the
-    /// transport's configuration (10 s by default).
+    /// transport's configuration: for a program or a byte stream
+    /// [`CloseWaits::total`](crate::transport::stdio::CloseWaits::total), 6.75 s by default; for an HTTP session
+    /// `HttpTimeouts::close`, 5 s by default.
     ///
     /// Clones may close at the same time; there is one closing, and all get its result, whichever of them is polled. Closing again
     /// returns it again. Cancel safe: another call picks up where a dropped one stopped.
@@ -268,6 +270,11 @@ impl Client {
     #[cfg(feature = "schema")]
     pub(crate) fn output_checks(&self) -> Option<&Arc<crate::schema::OutputChecks>> {
         self.inner.defaults.output.as_ref()
+    }
+
+    /// Gives a call the hard end that the client has for those that say none.
+    pub(crate) fn end_by_default(&self, options: &mut CallOptions) {
+        options.max_total = options.max_total.or(self.inner.defaults.max_total);
     }
 
     pub(crate) fn request_options(&self) -> CallOptions {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_model::TraceContext;
 use mcp_proto::CallOptions;
@@ -15,6 +16,8 @@ type TraceFn = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;
 #[derive(Clone, Default)]
 pub(crate) struct Defaults {
     pub(crate) options: CallOptions,
+    /// The hard end of calls that say none.
+    pub(crate) max_total: Option<Duration>,
     pub(crate) trace: Option<TraceFn>,
     #[cfg(feature = "schema")]
     pub(crate) output: Option<Arc<crate::schema::OutputChecks>>,
@@ -35,6 +38,7 @@ impl fmt::Debug for Defaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Defaults")
             .field("options", &self.options)
+            .field("max_total", &self.max_total)
             .field("trace", &self.trace.is_some())
             .finish_non_exhaustive()
     }

@@ -16,8 +16,8 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where `id` is no identifier of an extension (its prefix and name obey the
-    /// grammar of `_meta` keys; the source says what is wrong), or where `settings` do not serialise to a JSON object.
+    /// [`Misuse`](crate::ErrorKind::Misuse) where `id` is not an identifier of an extension (its prefix and name obey the
+    /// grammar of `_meta` keys; the message and [`Error::invalid_key`] say what is wrong), or where `settings` do not serialise to a JSON object.
     pub fn extension(self, id: impl Into<String>, settings: impl Serialize) -> Result<Self, Error> {
         let id = id.into();
         check_extension_id(&id).map_err(Error::bad_key)?;

@@ -310,3 +310,52 @@ async fn the_shortest_hard_end_counts() {
         peer.expect("notifications/cancelled").await;
     }
 }
+
+/// The client's own hard end is for calls that say none, longer or shorter.
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_hard_end_has_that_of_the_client() {
+    for (said, expected) in [(None, 7), (Some(3), 3), (Some(40), 40)] {
+        let (client, mut peer) = connected(modern().max_total(7 * SECOND)).await;
+        let mut call = client.call_tool("t", json!({})).timeout(60 * SECOND);
+        if let Some(said) = said {
+            call = call.max_total(said * SECOND);
+        }
+        let (error, took) = ends(&client, call, async {
+            peer.expect("tools/call").await;
+        })
+        .await;
+        is_hard_end(&error, expected * SECOND);
+        assert_eq!(took, expected * SECOND);
+    }
+}
+
+/// Nobody undoes the end that another one relies on, wherever it was said.
+#[tokio::test(start_paused = true)]
+async fn of_several_hard_ends_of_a_task_the_shortest_counts() {
+    for (call, task, expected) in
+        [(Some(3), Some(9), 3), (Some(9), Some(3), 3), (None, None, 7), (None, Some(9), 9)]
+    {
+        let (client, mut peer) = connected(modern().max_total(7 * SECOND)).await;
+        let mut asked = client.call_tool("t", json!({})).timeout(60 * SECOND);
+        if let Some(call) = call {
+            asked = asked.max_total(call * SECOND);
+        }
+        let mut asked = asked.as_task();
+        if let Some(task) = task {
+            asked = asked.max_total(task * SECOND);
+        }
+        let begun = Instant::now();
+        let (outcome, _) = tokio::join!(
+            async {
+                // It ends before there is a task, or with the task.
+                match asked.into_future().await {
+                    Ok(task) => task.result().await,
+                    Err(error) => Err(error),
+                }
+            },
+            peer.expect("tools/call")
+        );
+        is_hard_end(&outcome.unwrap_err(), expected * SECOND);
+        assert_eq!(begun.elapsed(), expected * SECOND, "{call:?} {task:?}");
+    }
+}

@@ -26,8 +26,8 @@ pub struct HostLimits {
     /// Servers, connected or not. Default 64: each one may be a process. A further one is refused with
     /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded).
     pub max_servers: usize,
-    /// How long closing one connection may take. Default 15 s: what the transports take at most by default (10 s), and some
-    /// more. After it the connection counts as closed, [`Timeout`](crate::ErrorKind::Timeout) is the outcome, and what is
+    /// How long closing one connection may take. Default 15 s: more than twice what the transports take at most by default
+    /// (6.75 s). After it the connection counts as closed, [`Timeout`](crate::ErrorKind::Timeout) is the outcome, and what is
     /// left of it is ended in the background.
     pub close_timeout: Duration,
     /// How long a new connection may take to agree to all that is desired of it: the log level and the subscription. Default

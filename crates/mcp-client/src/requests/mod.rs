@@ -73,7 +73,8 @@ impl<T> Call<T> {
     }
 
     /// The hard end of the call, whatever its [`timeout`](Self::timeout) and progress say and however long people think in the
-    /// middle of it. Default: 30 minutes, or the timeout where that is longer. Where several are said, here or with
+    /// middle of it. Default: that of the client ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), or else 30
+    /// minutes, or the timeout where that is longer. Where several are said, here or with
     /// [`reset_on_progress`](Self::reset_on_progress), the shortest counts, in whatever order: nobody undoes the end that another
     /// one relies on.
     pub fn max_total(mut self, max_total: Duration) -> Self {
@@ -186,7 +187,8 @@ impl Untyped {
     }
 
     fn start(self, lent: Option<ReadResult>) -> Sent {
-        let Self { client, method, params, options, on_progress, inspect, resumed, place } = self;
+        let Self { client, method, params, mut options, on_progress, inspect, resumed, place } = self;
+        client.end_by_default(&mut options);
         let name = method.clone();
         // Who inspects a result wants it raw.
         let read = lent.filter(|_| inspect.is_none());

@@ -73,10 +73,13 @@ impl Client {
 }
 
 impl<T> TaskCall<T> {
-    /// The hard end of the wait, counted from the call. Default 30 minutes. The task goes on after it. One request about
-    /// the task has the call's timeout, and no longer than this.
+    /// The hard end of the wait, counted from the call. Default: that of the client
+    /// ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), 30 minutes. The task goes on after it. One request about the
+    /// task has the call's timeout, and no longer than this. Where several are said, here or with
+    /// [`Call::max_total`](crate::Call::max_total), the shortest counts.
     pub fn max_total(mut self, max_total: Duration) -> Self {
-        self.parts.options.max_total = Some(max_total);
+        let options = &mut self.parts.options;
+        options.max_total = Some(options.max_total.map_or(max_total, |said| said.min(max_total)));
         self
     }
 
@@ -108,7 +111,8 @@ impl<T: 'static> IntoFuture for TaskCall<T> {
     fn into_future(self) -> Self::IntoFuture {
         let Self { parts, origin, listen } = self;
         Box::pin(async move {
-            let Parts { client, method, options, on_progress, decode } = parts;
+            let Parts { client, method, mut options, on_progress, decode } = parts;
+            client.end_by_default(&mut options);
             let driver = Arc::clone(client.driver());
             let origin = origin.map_err(|error| driver.here(error))?;
             let running = driver.run_task(origin, options, on_progress, listen)?;
