@@ -104,7 +104,7 @@ pub enum ElicitReply {
     /// ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox. Where nobody took it and nobody else
     /// is there, it is declined at once, as with [`Pass`](Self::Pass): no server waits for an answer that nobody gives.
     ///
-    /// A [`QuestionId`] that was kept is no hold on the question, as nobody can know of it. To answer by name later,
+    /// To keep a [`QuestionId`] does not hold the question, as nobody can know of it. To answer by name later,
     /// take the question and let go of it: `context.take().map(PendingElicitation::defer)` gives its id, and the question
     /// stays open for [`Desk::respond`].
     Defer,

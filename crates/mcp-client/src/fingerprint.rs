@@ -100,7 +100,7 @@ impl fmt::Debug for ToolFingerprint {
     }
 }
 
-/// The text is no [`ToolFingerprint`].
+/// The text is not a [`ToolFingerprint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidFingerprint;

@@ -53,8 +53,12 @@ impl Client {
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) where a legacy server has no resource subscriptions,
-    /// [`Rpc`](crate::ErrorKind::Rpc) where the server refuses, [`Timeout`](crate::ErrorKind::Timeout) where it says
-    /// nothing within the client's `request_timeout`.
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) where too many calls are open, [`Rpc`](crate::ErrorKind::Rpc) where the
+    /// server refuses, [`Timeout`](crate::ErrorKind::Timeout) where it says nothing within the client's `request_timeout`,
+    /// [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where it ends the subscription before it grants anything,
+    /// [`Transport`](crate::ErrorKind::Transport) and [`Unauthorized`](crate::ErrorKind::Unauthorized) where the request fails on its
+    /// way, [`Closed`](crate::ErrorKind::Closed) where the connection is over, and
+    /// [`Cancelled`](crate::ErrorKind::Cancelled) where the runtime ends meanwhile.
     pub async fn subscription(&self, wanted: SubscriptionFilter) -> Result<Subscription, Error> {
         // Before the request: a change may follow the grant at once.
         let events = self.driver().listen();

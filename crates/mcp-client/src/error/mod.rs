@@ -243,7 +243,7 @@ impl Error {
         Self::new(Cause::Call(error), unknown)
     }
 
-    /// Something that is no call took too long.
+    /// Something other than a call took too long.
     pub(crate) fn timed_out(after: Duration) -> Self {
         let limit = mcp_proto::TimeLimit::Timeout;
         Self::call(CallError::Timeout { after, limit, dispatched: false })

@@ -158,7 +158,7 @@ where
     ///
     /// # Errors
     ///
-    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is no page.
+    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is not a page.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.walk.arrival().await? else { return Ok(None) };
         self.take_in(raw).map(Some)

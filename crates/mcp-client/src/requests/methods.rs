@@ -89,6 +89,10 @@ impl Client {
     }
 
     /// `resources/read`
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare resources.
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<ReadResourceResult> {
         self.read_resource_with(ReadResourceRequestParams::new(uri))
     }
@@ -98,12 +102,25 @@ impl Client {
         self.request(params)
     }
 
-    /// `resources/subscribe`: [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated) follows each change.
+    /// `resources/subscribe`, a request of the legacy era: [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated)
+    /// follows each change. In a new session it is asked for again.
+    ///
+    /// [`Client::subscription`] works in both eras, keeps itself up and ends itself. Where one that wants the same URI ends, the
+    /// server is told to unsubscribe it, what was subscribed to here included: use one way or the other for a URI.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) under 2026-07-28, which has no such request, and where the
+    /// server does not declare subscriptions.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<EmptyResult> {
         self.request(SubscribeRequestParams::new(uri))
     }
 
-    /// `resources/unsubscribe`
+    /// `resources/unsubscribe`, a request of the legacy era: takes back what [`subscribe`](Self::subscribe) asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`subscribe`](Self::subscribe).
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<EmptyResult> {
         self.request(UnsubscribeRequestParams::new(uri))
     }
@@ -114,6 +131,10 @@ impl Client {
     }
 
     /// `prompts/get` with the prompt's arguments.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare prompts.
     pub fn get_prompt<K: Into<String>, V: Into<String>>(
         &self,
         name: impl Into<String>,
@@ -131,16 +152,30 @@ impl Client {
     }
 
     /// `completion/complete`
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare completions.
     pub fn complete(&self, params: CompleteRequestParams) -> Call<CompleteResult> {
         self.request(params)
     }
 
-    /// `logging/setLevel`: the server then sends log messages of this level and above.
+    /// `logging/setLevel`: the server then sends log messages of this level and above, as
+    /// [`ClientEvent::Log`](crate::ClientEvent::Log). Under 2026-07-28, which has no such request, the level is sent with each later
+    /// request, and the call ends at once.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare logging.
     pub fn set_logging_level(&self, level: LoggingLevel) -> Call<EmptyResult> {
         self.request(SetLevelRequestParams::new(level))
     }
 
-    /// `ping`
+    /// `ping`, a request of the legacy era: ends when the server has answered.
+    ///
+    /// # Errors
+    ///
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) under 2026-07-28, which has no such request.
     pub fn ping(&self) -> Call<EmptyResult> {
         self.request(PingRequestParams::new())
     }

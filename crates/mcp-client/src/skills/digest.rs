@@ -29,7 +29,7 @@ impl SkillDigest {
     }
 }
 
-/// The text is no digest of the form `sha256:` and 64 lowercase hexadecimal digits.
+/// The text is not a digest of the form `sha256:` and 64 lowercase hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidDigest;

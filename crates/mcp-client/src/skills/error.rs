@@ -39,7 +39,7 @@ pub enum SkillErrorKind {
     FrontmatterMismatch,
     /// The entry of a skill breaks a rule of the extension.
     InvalidEntry,
-    /// The file's frontmatter is missing or is no plain YAML mapping.
+    /// The file's frontmatter is missing or is not a plain YAML mapping.
     InvalidFrontmatter,
     /// A limit of this client was hit; [`SkillError::limit`] says which.
     LimitExceeded,

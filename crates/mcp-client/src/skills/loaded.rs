@@ -121,7 +121,7 @@ impl SkillContent {
     ///
     /// # Errors
     ///
-    /// [`UnexpectedContents`](SkillErrorKind::UnexpectedContents) where it is no UTF-8.
+    /// [`UnexpectedContents`](SkillErrorKind::UnexpectedContents) where it is not UTF-8.
     pub fn text(&self) -> Result<&str, SkillError> {
         std::str::from_utf8(&self.bytes).map_err(|_| {
             SkillError::new(SkillErrorKind::UnexpectedContents, &self.uri, "the file is no UTF-8 text")

@@ -15,7 +15,7 @@
 //!
 //! # What stays with the host
 //!
-//! A digest that fits shows that entry and file belong together. It is no ground for trust: both come from the same server. Skill
+//! A digest that fits shows that entry and file belong together. It is not a ground for trust: both come from the same server. Skill
 //! content is untrusted input to a model, and the rules of the extension bind the host that loads it: tell the model and the
 //! user from which server it comes, by a label of the host's own; ask before a skill is loaded, and bind an approval that is kept
 //! to [`Skill::content_digest`]; grant nothing that a frontmatter asks for; run nothing that a skill says without approval; key
@@ -163,7 +163,7 @@ impl Skills {
     /// # Errors
     ///
     /// [`NotOffered`](SkillErrorKind::NotOffered) where the server did not declare `directoryRead`; nothing was sent then.
-    /// [`Request`](SkillErrorKind::Request), for a URI that is no folder too.
+    /// [`Request`](SkillErrorKind::Request), for a URI that is not a folder too.
     pub async fn read_directory(&self, uri: &str) -> Result<Vec<Resource>, SkillError> {
         if !self.directory_read {
             let what = "the server does not list directories";
