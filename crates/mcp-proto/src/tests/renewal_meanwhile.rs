@@ -166,7 +166,7 @@ fn what_is_said_without_a_session_is_said_in_the_new_one() {
     assert!(session.sent().is_empty(), "it is no reason to make a session");
     call_after(&mut session, &["vendor/said", "ping"]);
 
-    // protocol:R-05: other roots as well, where the server has asked for them.
+    // protocol:L-17, protocol:RT-03: other roots as well, where the server has asked for them.
     let (mut session, one) = self::session();
     session.peer(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
     session.sent();
