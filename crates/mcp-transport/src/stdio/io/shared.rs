@@ -12,11 +12,12 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use tokio::{io::AsyncWrite as _, sync::Notify};
+use tokio::io::AsyncWrite as _;
 
 use super::{
     BoxRead, BoxWrite, lock,
     signal::{Flags, Signal},
+    waiters::Waiters,
 };
 use crate::{
     Error, ErrorKind,
@@ -42,7 +43,8 @@ pub(crate) struct Shared {
     /// What a process wrote last to its standard error, from before the report is there.
     last_words: OnceLock<Arc<str>>,
     report: OnceLock<CloseReport>,
-    reported: Notify,
+    /// Those who wait for the report.
+    reported: Waiters,
 }
 
 struct WriteSide {
@@ -75,7 +77,7 @@ impl Shared {
             left_output: Mutex::new(None),
             last_words: OnceLock::new(),
             report: OnceLock::new(),
-            reported: Notify::new(),
+            reported: Waiters::default(),
         }
     }
 
@@ -252,19 +254,12 @@ impl Shared {
 
     pub(super) fn set_report(&self, report: CloseReport) {
         if self.report.set(report).is_ok() {
-            self.reported.notify_waiters();
+            self.reported.wake();
         }
     }
 
     pub(super) async fn report(self: &Arc<Self>) -> CloseReport {
-        loop {
-            // Made before looking: it is notified by every later `notify_waiters`.
-            let notified = self.reported.notified();
-            if let Some(report) = self.report.get() {
-                return *report;
-            }
-            notified.await;
-        }
+        self.reported.until(|| self.report.get().copied()).await
     }
 }
 
