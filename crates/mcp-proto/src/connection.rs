@@ -158,7 +158,7 @@ impl Connection {
     }
 
     /// Sends a notification. Nothing comes back. What is said while there is no session is said in the next one, before anything
-    /// that is asked in it.
+    /// that is asked in it. It makes none: see [`lacks_session`](Self::lacks_session).
     ///
     /// # Errors
     ///
@@ -331,6 +331,11 @@ impl Connection {
     /// Whether ordinary calls are allowed now.
     pub fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Ready { .. })
+    }
+
+    /// Whether the server has lost the session and nobody is making a new one: what was said since waits for the next call.
+    pub fn lacks_session(&self) -> bool {
+        matches!(self.phase, Phase::Lost { .. })
     }
 
     /// Whether the connection has ended.

@@ -13,7 +13,8 @@
 //!     └──(a late refusal by the session before: the call is only sent again)
 //! ```
 //!
-//! A subscription that asks for resources waits as a call does. A notification waits too, and is no reason to make a session.
+//! A subscription that asks for resources waits as a call does. A notification waits too, and makes no session by itself: where
+//! nobody makes one ([`Connection::lacks_session`]) that is for the driver to see to.
 //!
 //! However many calls meet the loss at once there is one new handshake. The call that met it first, the *carrier*,
 //! lends its driver: the handshake's messages are transmits of that call. The server did not process what it refused

@@ -12,8 +12,9 @@ use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer, RawJson};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
-use super::peer::{builder, recorded, summary};
-use crate::http::script::{Peer, Request, Server, rounds, within};
+use super::peer::{builder, diagnostics, recorded, summary};
+use crate::http::resume::request_on_any;
+use crate::http::script::{Peer, Request, Server, at_the_deadline, rounds, within};
 
 /// How a server says that it does not know a session: status, content type, body.
 type Refusal = (&'static str, &'static str, &'static str);
@@ -374,6 +375,79 @@ async fn an_idle_client_whose_stream_is_refused_opens_a_new_session() {
     assert_eq!(within(list.changed()).await.unwrap().reads, 3);
     check_the_order(&sessions);
     within(client.close()).await;
+}
+
+/// protocol:H-14: whoever met the loss before, a second one within a minute ends nothing that stands on the stream: the session
+/// after that comes when the minute is over.
+#[tokio::test]
+async fn a_session_that_is_lost_again_soon_ends_no_subscription() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, events) = connect(&url).await;
+    let mut list = within(client.list_tools().watch()).await.unwrap();
+    let stands_in = async |number| {
+        while sessions.count("GET").get(&session(number)) != Some(&1) {
+            rounds().await;
+        }
+    };
+    sessions.lose();
+    client.notify("notifications/of-ours", None).unwrap();
+    within(stands_in(2)).await;
+    assert!(within(list.changed()).await.unwrap().followed);
+    sessions.lose();
+    sessions.cut.notify_waiters();
+    let minutes = Duration::from_secs(120);
+    at_the_deadline(tokio::time::timeout(minutes, stands_in(3))).await.unwrap();
+    assert_eq!((sessions.total("initialize"), renewals(&events)), (3, 2));
+    let state = within(list.changed()).await.unwrap();
+    assert!(state.followed && state.failure.is_none(), "{state:?}");
+    sessions.word.notify_waiters();
+    assert!(within(list.changed()).await.unwrap().followed);
+    assert!(diagnostics(&events).is_empty(), "{:?}", diagnostics(&events));
+    within(client.close()).await;
+}
+
+/// A notification waits for the session that a call was making when it was given up; where nobody asks for anything else it would wait
+/// for ever.
+#[tokio::test]
+async fn a_notification_makes_the_session_that_a_call_gave_up() {
+    let server = Server::start().await;
+    let url = server.url();
+    let connecting = tokio::spawn(async move { connect(&url).await });
+    let (mut peer, initialize) = server.request().await;
+    let accept = async |peer: &mut Peer, initialize: &Request, session: &str| {
+        let id = serde_json::from_str::<Value>(&initialize.body).unwrap()["id"].clone();
+        let result = json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} } });
+        let body = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+        let head = format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
+        peer.respond("200 OK", &head, &body).await;
+    };
+    accept(&mut peer, &initialize, "s1").await;
+    peer.request().await;
+    peer.accepted().await;
+    assert_eq!(peer.request().await.method, "GET");
+    peer.respond("405 Method Not Allowed", "", "").await;
+    let (client, _) = connecting.await.unwrap();
+
+    let calling = tokio::spawn(client.call_tool("t", json!({})).into_future());
+    assert!(within(peer.request()).await.body.contains("tools/call"));
+    peer.respond("404 Not Found", "", "").await;
+    let (request, mut peer) = within(request_on_any(&server, peer)).await;
+    assert!(request.body.contains(r#""initialize""#));
+    calling.abort();
+    peer.closed().await;
+    client.notify("notifications/of-ours", None).unwrap();
+    let (mut peer, request) = within(server.request()).await;
+    assert!(request.body.contains(r#""initialize""#), "{}", request.body);
+    accept(&mut peer, &request, "s2").await;
+    loop {
+        let (request, mut next) = within(request_on_any(&server, peer)).await;
+        next.accepted().await;
+        peer = next;
+        if request.body.contains("notifications/of-ours") {
+            assert_eq!(request.header("mcp-session-id"), Some("s2"));
+            return;
+        }
+    }
 }
 
 /// A server that loses each session at once is asked twice, and then the call says what is wrong; so does the next.

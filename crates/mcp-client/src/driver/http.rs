@@ -122,6 +122,12 @@ impl HttpLink {
         self.notices.put(driver, transmit);
     }
 
+    /// Has a new session made for what waits for one.
+    #[expect(clippy::unused_self, reason = "the same calls as without HTTP")]
+    pub(crate) fn seek(&self, driver: &Arc<Driver>) {
+        driver.seek();
+    }
+
     pub(crate) fn takes_notices(&self) -> bool {
         self.notices.waiting() < self.max_notices
     }

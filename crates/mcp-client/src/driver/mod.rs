@@ -226,12 +226,17 @@ impl Driver {
         self.change(Writes::Later, |state, _, now| act(&mut state.core, now))
     }
 
-    /// As [`with`](Self::with), for what the application says: it keeps its order on every transport.
+    /// As [`with`](Self::with), for what the application says: it keeps its order on every transport, and waits for no call of the
+    /// application where there is no session to say it in.
     pub(crate) fn say<R>(self: &Arc<Self>, say: impl FnOnce(&mut Connection) -> R) -> R {
-        self.change(Writes::Later, |state, outbox, _| {
+        let (said, lacks_session) = self.change(Writes::Later, |state, outbox, _| {
             outbox.is_said = true;
-            say(&mut state.core)
-        })
+            (say(&mut state.core), state.core.lacks_session())
+        });
+        if let (Link::Http(link), true) = (&self.link, lacks_session) {
+            link.seek(self);
+        }
+        said
     }
 
     /// As [`with`](Self::with), for what concerns more than the core. `writes`: who writes what comes of it on a line.

@@ -48,6 +48,10 @@ impl HttpLink {
         match self.0 {}
     }
 
+    pub(crate) fn seek(&self, _: &Arc<Driver>) {
+        match self.0 {}
+    }
+
     pub(crate) fn takes_notices(&self) -> bool {
         match self.0 {}
     }

@@ -3,7 +3,7 @@
 //! A session is renewed by a call, which lends its driver to the handshake. Where the standing stream or a notification meets the loss,
 //! a `ping` is made to be that call. It also finds out whether the session is lost indeed: a GET may be refused for other reasons.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{Incoming, Message, decode_slice};
@@ -25,11 +25,26 @@ const SETTLED: Duration = Duration::from_secs(60);
 pub(super) struct Seeking(Mutex<Option<Instant>>);
 
 impl Seeking {
-    /// Notes that one is asked for now. Whether the last time was long ago.
-    pub(super) fn begin(&self, now: Instant) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = last.replace(now);
-        before.is_none_or(|before| now.saturating_duration_since(before) >= SETTLED)
+    /// Notes that one is asked for now, unless that was done a moment ago: then it is to be done after so long.
+    pub(super) fn begin(&self, now: Instant) -> Result<(), Duration> {
+        let mut last = self.lock();
+        let passed = last.map_or(SETTLED, |last| now.saturating_duration_since(last));
+        match SETTLED.checked_sub(passed).filter(|wait| !wait.is_zero()) {
+            Some(wait) => Err(wait),
+            None => {
+                *last = Some(now);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that one is asked for now, whenever that was done before.
+    fn note(&self, now: Instant) {
+        *self.lock() = Some(now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -38,13 +53,17 @@ impl Driver {
     /// a moment ago, a new one is made, by a task of its own.
     pub(super) fn seek_after(self: &Arc<Self>, error: &mcp_transport::Error) {
         let Link::Http(link) = &self.link else { return };
-        if error.kind() == ErrorKind::SessionLost && link.seeking.begin(now()) {
-            let driver = Arc::clone(self);
-            let seeking = async move {
-                driver.seek_session().await;
-            };
-            spawn(&self.runtime, seeking);
+        if error.kind() == ErrorKind::SessionLost && link.seeking.begin(now()).is_ok() {
+            self.seek();
         }
+    }
+
+    /// Has a new session made where it is lost, by a task of its own.
+    pub(super) fn seek(self: &Arc<Self>) {
+        let driver = Arc::clone(self);
+        spawn(&self.runtime, async move {
+            driver.seek_session().await;
+        });
     }
 
     /// Asks for a sign of life. Whether there is a session after that, be it a new one.
@@ -63,7 +82,7 @@ impl Driver {
     /// A notification of the application met the loss: the server did nothing with it. It is said once more in the new session.
     pub(super) async fn say_again(self: &Arc<Self>, connection: &HttpConnection, mut notice: Transmit) {
         let Link::Http(link) = &self.link else { return };
-        link.seeking.begin(now());
+        link.seeking.note(now());
         if self.seek_session().await && !is_of_its_session(&notice) {
             notice.head = self.lock().core.session_head();
             if let Err(error) = deliver(connection, notice).await {
@@ -85,10 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_session_that_went_at_once_none_is_asked_for() {
+    fn after_a_session_that_went_at_once_the_next_is_asked_for_when_a_minute_is_over() {
         let (seeking, start) = (Seeking::default(), Instant::now());
-        for (seconds, may) in [(0, true), (1, false), (60, false), (120, true), (200, true)] {
-            assert_eq!(seeking.begin(start + Duration::from_secs(seconds)), may, "{seconds}");
+        let second = Duration::from_secs(1);
+        for (at, wait) in [(0, 0), (1, 59), (59, 1), (60, 0), (61, 59), (130, 0), (10, 60)] {
+            let expected = if wait == 0 { Ok(()) } else { Err(wait * second) };
+            assert_eq!(seeking.begin(start + at * second), expected, "{at}");
         }
+        seeking.note(start + 150 * second);
+        assert_eq!(seeking.begin(start + 200 * second), Err(10 * second));
     }
 }

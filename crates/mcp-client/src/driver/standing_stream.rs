@@ -43,6 +43,7 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
         opened: Some(opened),
         schedule: Schedule::new(driver.limits().max_resubscriptions),
         lost: None,
+        has_asked: false,
     };
     let reader = spawn(&driver.runtime, reader.run(Arc::clone(&driver.renewals)));
     // Until it is in the caller's hands: whoever connects may be dropped meanwhile.
@@ -61,6 +62,8 @@ struct Reader {
     schedule: Schedule,
     /// Why the newest stream of the session was lost: something may have been said that nobody heard.
     lost: Option<mcp_transport::Error>,
+    /// It has asked for a new session since there was a stream.
+    has_asked: bool,
 }
 
 /// How the reading of a stream ended.
@@ -80,7 +83,7 @@ impl Reader {
             let ended = tokio::select! {
                 biased;
                 () = renewals.notified() => {
-                    self.lost = None;
+                    self.begin_anew();
                     continue;
                 }
                 ended = Box::pin(self.read()) => ended,
@@ -99,16 +102,22 @@ impl Reader {
             self.lost = error;
             tokio::select! {
                 biased;
-                () = renewals.notified() => self.lost = None,
+                () = renewals.notified() => self.begin_anew(),
                 goes_on = self.prepare(is_session) => if !goes_on {
                     let Some(driver) = self.driver.upgrade() else { return };
                     driver.fall_deaf(self.lost.take());
                     drop(driver);
                     // A new session may have one.
                     renewals.notified().await;
+                    self.begin_anew();
                 },
             }
         }
+    }
+
+    /// There is a new session.
+    fn begin_anew(&mut self) {
+        (self.lost, self.has_asked) = (None, false);
     }
 
     /// Waits until it is worth while to open a stream in place of the lost one. `false`: it is not.
@@ -123,19 +132,28 @@ impl Reader {
         if !is_session {
             return true;
         }
-        let Some(driver) = self.driver.upgrade() else { return false };
-        let Link::Http(link) = driver.link() else { return false };
-        if !link.seeking.begin(now()) {
+        if self.has_asked {
+            // It knows the session, and has no stream for it.
             return false;
         }
-        // By a task of its own: its call goes on in the new session, which ends the waiting here.
-        let seeking = Arc::clone(&driver);
-        let (sought, is_sought) = oneshot::channel();
-        spawn(&driver.runtime, async move {
-            // Nobody waits any more where there is a new session.
-            let _ = sought.send(seeking.seek_session().await);
-        });
-        drop(driver);
+        self.has_asked = true;
+        let is_sought = loop {
+            let Some(driver) = self.driver.upgrade() else { return false };
+            let Link::Http(link) = driver.link() else { return false };
+            let Err(wait) = link.seeking.begin(now()) else {
+                // By a task of its own: its call goes on in the new session, which ends the waiting here.
+                let seeking = Arc::clone(&driver);
+                let (sought, is_sought) = oneshot::channel();
+                spawn(&driver.runtime, async move {
+                    // Nobody waits any more where there is a new session.
+                    let _ = sought.send(seeking.seek_session().await);
+                });
+                break is_sought;
+            };
+            drop(driver);
+            // Somebody else is at it, and what that brings ends the waiting here; or it was done a moment ago.
+            tokio::time::sleep(wait).await;
+        };
         is_sought.await.unwrap_or(false)
     }
 
@@ -158,6 +176,7 @@ impl Reader {
         let begun = now();
         if let Some(driver) = self.driver.upgrade() {
             driver.is_deaf.store(false, Ordering::Release);
+            self.has_asked = false;
             if self.lost.take().is_some() {
                 driver.emit(ClientEvent::SubscriptionRestored);
             }
