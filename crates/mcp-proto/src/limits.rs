@@ -70,7 +70,8 @@ pub struct Limits {
     /// up are dropped: each is a courtesy.
     pub max_waiting_notices: usize,
     /// Answers and notices posted at the same time over HTTP; kept by the driver. Default 64. While all are under way nothing more is
-    /// read. At least 1.
+    /// read. As many requests that the connection makes by itself (for a subscription, for a new session) may be under way beside them.
+    /// At least 1.
     pub max_background_posts: usize,
     /// Progress notifications that wait for the task of their call; kept by the driver. Default 64. A task that is not polled loses
     /// the oldest: the newest says most. At least 1.

@@ -2,7 +2,7 @@
 //! tried again as with any call.
 
 use mcp_client::model::SubscriptionFilter;
-use mcp_client::{Client, ClientBuilder, ErrorKind, HttpServer};
+use mcp_client::{Client, ClientBuilder, ErrorKind, HttpServer, Limits};
 use serde_json::{Value, json};
 
 use super::peer::{builder, diagnostics, recorded};
@@ -94,5 +94,30 @@ async fn a_resource_subscription_that_never_left_is_asked_for_again() {
     let request: Value = serde_json::from_str(&request.body).unwrap();
     assert_eq!(request["method"], "resources/subscribe");
     peer.json(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": {} }).to_string()).await;
+    within(subscribing).await.unwrap().unwrap();
+}
+
+/// A server may ask something before it answers. Its answer does not wait for a place that such a request holds.
+#[tokio::test]
+async fn a_server_that_asks_before_it_answers_is_answered() {
+    let server = Server::start().await;
+    let mut limits = Limits::default();
+    limits.max_background_posts = 1;
+    let (client, mut peer) = connected(builder().limits(limits), &server, server.url()).await;
+    let subscribing =
+        tokio::spawn(
+            async move { client.subscription(of_one_resource()).await.map(|given| (given, client)) },
+        );
+    let asking = asked(&mut peer).await;
+    assert_eq!(asking["method"], "resources/subscribe");
+    peer.stream("").await;
+    let ping = json!({ "jsonrpc": "2.0", "id": "p", "method": "ping" });
+    peer.chunk(&format!("data: {ping}\n\n")).await;
+    let (mut other, request) = within(server.request()).await;
+    let answer: Value = serde_json::from_str(&request.body).unwrap();
+    assert_eq!(answer["id"], "p");
+    other.accepted().await;
+    let answer = json!({ "jsonrpc": "2.0", "id": asking["id"], "result": {} });
+    peer.chunk(&format!("data: {answer}\n\n")).await;
     within(subscribing).await.unwrap().unwrap();
 }

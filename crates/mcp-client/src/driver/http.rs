@@ -1,5 +1,6 @@
 //! Driving Streamable HTTP: each call drives its own exchange; answers and notices are posted in the background.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
-use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::notices::Notices;
 use super::seeking::Seeking;
@@ -17,12 +18,15 @@ pub(crate) use super::standing_stream::spawn_stream_reader;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
 use crate::spawning::spawn;
+use crate::watched::Watched;
 
 /// A connection to one MCP endpoint.
 #[derive(Debug)]
 pub(crate) struct HttpLink {
     pub(super) connection: HttpConnection,
     background: Arc<Places>,
+    /// For requests of the core's own. Not among the others: a server may want an answer before it gives one.
+    own: Semaphore,
     /// The end of the session, once.
     ending: OnceCell<()>,
     notices: Notices,
@@ -38,6 +42,7 @@ impl HttpLink {
             notices: Notices::new(connection.clone()),
             connection,
             background: Arc::new(Places::new(limits.max_background_posts)),
+            own: semaphore(limits.max_background_posts),
             ending: OnceCell::new(),
             courtesies: Arc::default(),
             max_notices: limits.max_waiting_notices,
@@ -59,7 +64,7 @@ impl HttpLink {
         let _place = if call.is_own {
             tokio::select! {
                 biased;
-                place = self.background.take() => place,
+                place = self.own.acquire() => place.ok(),
                 () = call.over() => return Ok(()),
             }
         } else {
@@ -97,11 +102,6 @@ impl HttpLink {
             }
             if call.is_settled() {
                 return Ok(());
-            }
-            if call.is_own {
-                // It has one of the places, and must not wait for another one.
-                tokio::task::coop::consume_budget().await;
-                continue;
             }
             // A server that takes no more of our answers holds up what it says, and never the end of a call.
             tokio::select! {
@@ -178,22 +178,31 @@ impl HttpLink {
 /// How much longer than the end of a session whoever waits for it waits.
 const GRACE: Duration = Duration::from_millis(100);
 
+fn semaphore(places: usize) -> Semaphore {
+    Semaphore::new(places.min(Semaphore::MAX_PERMITS))
+}
+
 /// Places for posts of the background.
-#[derive(Debug)]
 struct Places {
     free: Semaphore,
-    freed: Notify,
+    freed: Watched<()>,
+}
+
+impl fmt::Debug for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Places").field("free", &self.free.available_permits()).finish_non_exhaustive()
+    }
 }
 
 /// One of them, until it is dropped.
 struct Place<'a> {
     permit: Option<SemaphorePermit<'a>>,
-    freed: &'a Notify,
+    freed: &'a Watched<()>,
 }
 
 impl Places {
     fn new(places: usize) -> Self {
-        Self { free: Semaphore::new(places.min(Semaphore::MAX_PERMITS)), freed: Notify::new() }
+        Self { free: semaphore(places), freed: Watched::new(()) }
     }
 
     /// For tasks of our own only: a place is kept for who waits for one, whether or not it is polled.
@@ -204,13 +213,13 @@ impl Places {
 
     /// Waits until one is free, and leaves it.
     async fn room(&self) {
-        loop {
-            // Made before looking: it is notified of every later change.
-            let freed = self.freed.notified();
-            if self.free.available_permits() > 0 {
-                return;
-            }
-            freed.await;
+        if self.free.available_permits() > 0 {
+            return;
+        }
+        // Made before looking again: it is told of every later change.
+        let mut freed = self.freed.watcher();
+        while self.free.available_permits() == 0 {
+            freed.changed().await;
         }
     }
 }
@@ -218,7 +227,7 @@ impl Places {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.permit = None;
-        self.freed.notify_waiters();
+        self.freed.set(());
     }
 }
 
@@ -353,7 +362,8 @@ impl Driver {
 mod tests {
     use std::future::Future;
     use std::pin::pin;
-    use std::task::{Context, Waker};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
 
     use super::*;
 
@@ -369,5 +379,33 @@ mod tests {
         assert!(posting.is_ok(), "the place is kept for one that does not come");
         drop(posting);
         kept.await;
+    }
+
+    /// Counts how often it is woken, and panics then.
+    struct Panics(Arc<AtomicUsize>);
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            panic!("on purpose");
+        }
+    }
+
+    /// Calls of the application wait for room, each with a waker of its own.
+    #[tokio::test]
+    async fn whoever_waits_for_room_is_woken_whatever_the_wakers_of_others_do() {
+        let places = Places::new(1);
+        let place = places.take().await.unwrap();
+        let woken = Arc::<AtomicUsize>::default();
+        let waker = Waker::from(Arc::new(Panics(Arc::clone(&woken))));
+        let mut waits: Vec<_> = (0..64).map(|_| Box::pin(places.room())).collect();
+        let mut poll = || -> Vec<bool> {
+            let context = &mut Context::from_waker(&waker);
+            waits.iter_mut().map(|wait| wait.as_mut().poll(context).is_ready()).collect()
+        };
+        assert_eq!(poll(), [false; 64]);
+        drop(place);
+        assert_eq!(woken.load(Ordering::Relaxed), 64);
+        assert_eq!(poll(), [true; 64]);
     }
 }
