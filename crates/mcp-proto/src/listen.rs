@@ -290,7 +290,8 @@ impl Connection {
     /// `notifications/cancelled` of a modern server: it ends one of its subscriptions. Anything else it may not cancel.
     pub(crate) fn end_subscription(&mut self, now: Instant, id: &RequestId) {
         let Some(call) = self.wire.get(id).copied() else { return };
-        if self.calls.get(&call).is_none_or(|state| state.kind != CallKind::Listen) {
+        // Nor what it has not seen yet.
+        if self.calls.get(&call).is_none_or(|state| state.kind != CallKind::Listen || !state.dispatched) {
             return;
         }
         if let (Some(state), Ok(nothing)) = (self.remove_call(call), RawJson::from_text("{}".to_owned())) {
@@ -331,11 +332,22 @@ impl Connection {
             .filter(|uri| !is_wanted(uri))
             .filter_map(|uri| Some((uri.clone(), uri_params(uri)?)))
             .collect();
-        let undesired = |(uri, params)| {
+        let undesired = |(uri, params): (String, RawJson)| {
+            let was_asked = !self.take_back_restoring(&uri);
             self.desired.apply(Setup::Unsubscribe(uri));
-            params
+            was_asked.then_some(params)
         };
-        gone.into_iter().map(undesired).collect()
+        gone.into_iter().filter_map(undesired).collect()
+    }
+
+    /// Takes back what was to subscribe to this resource in a new session and has not left. Whether there was such a request.
+    fn take_back_restoring(&mut self, uri: &str) -> bool {
+        let is_for = |setup: &Setup| matches!(setup, Setup::Subscribe(restored, _) if restored == uri);
+        let waiting = self.calls.iter().find(|(_, state)| {
+            state.kind == CallKind::Restore && !state.dispatched && state.setup.as_ref().is_some_and(is_for)
+        });
+        let waiting = waiting.map(|(call, _)| *call);
+        waiting.and_then(|call| self.remove_call(call)).is_some()
     }
 }
 

@@ -160,6 +160,7 @@ impl Connection {
     /// A call that is made while there is no session: it waits for the next one, and makes it if nobody else does.
     pub(crate) fn hold(&mut self, now: Instant, call: CallId) {
         match &mut self.phase {
+            Phase::Renewing(renewal) if renewal.holds(call) => {}
             Phase::Renewing(renewal) => renewal.held.push(call),
             _ => drop(self.renew(now, call, vec![call], 0)),
         }
@@ -257,8 +258,9 @@ impl Connection {
             let call = self.next_call_id();
             let options = CallOptions::default();
             let sent = self.send_request(now, call, method, Some(&params), CallKind::Restore, &options);
-            if sent.is_err() {
-                self.diagnose(DiagnosticKind::SetupNotRestored, method);
+            match self.calls.get_mut(&call).filter(|_| sent.is_ok()) {
+                Some(state) => state.setup = Setup::of(method, Some(&params)),
+                None => self.diagnose(DiagnosticKind::SetupNotRestored, method),
             }
         }
         self.tell_of_changed_roots();
@@ -276,7 +278,8 @@ impl Connection {
     }
 
     pub(crate) fn send_held(&mut self, call: CallId) {
-        let Some(state) = self.calls.get_mut(&call) else { return };
+        // One that was answered all the same, while it waited, may wait for something else by now.
+        let Some(state) = self.calls.get_mut(&call).filter(|state| state.on_wire) else { return };
         state.session = self.session;
         let kind =
             TransmitKind::Request { id: state.wire_id.clone(), establishes_session: false, resumable: true };

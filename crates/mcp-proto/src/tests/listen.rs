@@ -243,3 +243,20 @@ fn a_legacy_server_acknowledges_nothing() {
     let event = session.only_event();
     assert!(matches!(&event, Event::OtherNotification { .. }), "{event:?}");
 }
+
+/// A server may end a subscription that it was asked for, and none whose id it only guesses.
+#[test]
+fn a_modern_server_ends_no_subscription_before_it_has_seen_it() {
+    let mut session = Session::modern(on_channel());
+    let wanted = filter(&json!({"toolsListChanged": true}));
+    let call = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let id = session.core.calls[&call].wire_id.clone();
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+            .to_string();
+    session.peer(&cancelled);
+    assert!(session.core.is_open(call));
+    session.drain();
+    session.peer(&cancelled);
+    assert!(session.outcome(call).is_ok());
+}

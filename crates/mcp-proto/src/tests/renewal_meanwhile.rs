@@ -4,7 +4,7 @@ use mcp_model::Root;
 use serde_json::{Value, json};
 
 use super::{ALL_CAPABILITIES, Session, config, raw};
-use crate::{CallError, CallId, CallOptions, Config, Event, Limits, Misuse, Wire};
+use crate::{CallError, CallId, CallOptions, Config, Event, Limits, Misuse, TaskConfig, Wire};
 
 fn session_with(config: Config) -> (Session, CallId) {
     let config = Config { wire: Wire::Exchanges, roots: Some(Vec::new()), ..config };
@@ -194,4 +194,53 @@ fn a_late_refusal_by_an_old_session_makes_a_new_one_where_there_is_none() {
     lose(&mut session, two);
     assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
     assert!(session.events().iter().any(|event| matches!(event, Event::SessionRenewed)));
+}
+
+/// A server that answers in the old session what it refused there: the call is a task by now, and is not made once more.
+#[test]
+fn a_call_that_was_answered_while_it_waited_for_a_session_is_not_sent_again() {
+    let capabilities = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
+    let config = Config { wire: Wire::Exchanges, tasks: Some(TaskConfig::default()), ..config() };
+    let mut session = Session::ready_with(config, "2025-11-25", &capabilities.to_string());
+    let one = call(&mut session);
+    let mut options = CallOptions::default();
+    options.task.wanted = true;
+    let task =
+        session.core.call(session.now, "tools/call", Some(&raw(&json!({"name": "t"}))), &options).unwrap();
+    let asked = session.only_sent();
+    lose(&mut session, one);
+    assert!(session.core.handle_session_lost(session.now, task));
+    let handshake = session.sent();
+    let created =
+        json!({"taskId": "t", "status": "working", "createdAt": "", "lastUpdatedAt": "", "ttl": null});
+    session.answer(&asked["id"], &json!({"task": created}));
+    assert!(session.core.is_task(task));
+    let renewed = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
+    session.answer(&handshake[0]["id"], &renewed);
+    session.sent();
+    session.core.handle_initialized_delivered(session.now);
+    assert_eq!(session.only_sent()["id"], 2, "the other call alone");
+}
+
+/// A subscription for which there is no room in the new session ends, and nothing of it is subscribed to there.
+#[test]
+fn a_subscription_without_room_in_the_new_session_leaves_nothing_behind() {
+    let limits = Limits { max_calls: 4, ..Limits::default() };
+    let (mut session, one) = session_with(Config { limits, ..config() });
+    session.core.forget(one);
+    let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1", "a:2"]})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    let requests = session.sent();
+    session.answer(&requests[0]["id"], &json!({}));
+    let second = requests[1]["id"].as_i64().unwrap().into();
+    let second = session.core.call_of(&second).unwrap();
+    lose(&mut session, second);
+    let calls =
+        [(); 2].map(|()| session.core.call(session.now, "ping", None, &CallOptions::default()).unwrap());
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["resources/unsubscribe", "ping", "ping"]);
+    assert_eq!(sent[0]["params"]["uri"], "a:2", "the other was not subscribed to in this session");
+    let is_over = |event: &Event| matches!(event, Event::CallEnded { call, outcome: Err(CallError::Unsendable { .. }) } if *call == listen);
+    assert!(session.events().iter().any(is_over));
+    assert!(calls.iter().all(|call| session.core.is_open(*call)));
 }
