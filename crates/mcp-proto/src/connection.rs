@@ -201,6 +201,9 @@ impl Connection {
             }
             Some(state) => {
                 self.withdraw_task_questions(&state);
+                for request in self.requests_for(call) {
+                    drop(self.remove_call(request));
+                }
                 drop(self.undesire(&state));
                 self.carrier_left(call);
             }

@@ -148,7 +148,7 @@ impl Connection {
     }
 
     /// The requests of a subscription that are not answered.
-    fn requests_for(&self, listen: CallId) -> Vec<CallId> {
+    pub(crate) fn requests_for(&self, listen: CallId) -> Vec<CallId> {
         let is_asked = |(call, state): (&CallId, &CallState)| {
             (state.kind == CallKind::Subscribe(listen)).then_some(*call)
         };

@@ -244,3 +244,14 @@ fn a_subscription_without_room_in_the_new_session_leaves_nothing_behind() {
     assert!(session.events().iter().any(is_over));
     assert!(calls.iter().all(|call| session.core.is_open(*call)));
 }
+
+/// What was queued for a subscription that its driver forgets is not sent either.
+#[test]
+fn a_subscription_that_is_forgotten_takes_its_requests_along() {
+    let (mut session, _) = session();
+    let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1"]})).unwrap();
+    let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
+    session.core.forget(listen);
+    assert!(session.sent().is_empty());
+    assert_eq!(session.core.calls_in_flight(), 1, "the other call");
+}
