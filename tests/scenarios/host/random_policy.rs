@@ -275,12 +275,17 @@ impl World {
         self.sleep_until(Instant::now() + SLACK).await;
     }
 
-    /// Sleeps over no more than one attempt of each server.
-    async fn sleep_until(&mut self, ends: Instant) {
+    /// Sleeps over no more than one attempt of each server, and a little longer where one is due in about that moment: it would be
+    /// open whether it has been made.
+    async fn sleep_until(&mut self, mut ends: Instant) {
         let due: Vec<Option<Instant>> = (0..SERVERS).map(|server| self.next_attempt(server)).collect();
+        let is_near = |due: &Instant, ends: Instant| *due + SLACK > ends && *due <= ends + SLACK;
+        while let Some(near) = due.iter().flatten().find(|due| is_near(due, ends)) {
+            ends = *near + SLACK;
+        }
         sleep_until(ends).await;
         for (model, due) in self.models.iter_mut().zip(due) {
-            if due.is_some_and(|due| due <= Instant::now()) {
+            if due.is_some_and(|due| due <= ends) {
                 model.attempt(true);
             }
         }
