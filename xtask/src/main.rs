@@ -38,23 +38,24 @@ type Outcome = Result<ExitCode, Stop>;
 
 const USAGE: &str = "usage: cargo xtask <command>
 
-  ci                                    everything a change must pass, in the order of a reviewer's patience
-  layers [--manifest-path FILE]         who may import whom
-  tidy [--root DIR]                     rules that the compiler does not know
-  trace [--uncovered]                   each requirement has a test, or a waiver that says why not
-  weight [--crates]                     crates, build time and size of the least program, beside rmcp's
-  fuzz --seconds N [--targets a,b]      each fuzz target for N seconds
+  ci                                    everything that a change must pass, cheap steps first
+  layers [--manifest-path FILE]         checks which crate may depend on which
+  tidy [--root DIR]                     source rules that the compiler does not check
+  trace [--uncovered]                   each requirement has a test, or a waiver with a reason
+  weight [--crates]                     crates, build time and size of a minimal program, next to rmcp's;
+                                        --crates only counts crates
+  fuzz --seconds N [--targets a,b]      runs each fuzz target for N seconds
   conformance [--revision R] [--only a,b] [--mode pinned|auto|both] [--no-auth]
-                                        the official suite, strictly
-  real-servers [--transport stdio|http] servers that other people wrote
+                                        the official conformance suite
+  real-servers [--transport stdio|http] third-party servers
   hostile [--transport stdio|http] [--verbose]
-                                        servers that break off, lie or flood
-  release --check | VERSION [--execute] | --stage DIR
-                                        whether all is ready to be published; the next version, dry unless told otherwise; or
-                                        the workspace under the names that it is published under
-  soak --minutes N                      mixed traffic with faults, and what it leaves behind
+                                        servers that break off, break the protocol or flood
+  release --check [--write-api]         whether everything is ready to be published; --write-api updates the API snapshots
+  release VERSION [--execute]           the next version; a dry run without --execute
+  release --stage DIR                   writes the workspace with the package names to publish under
+  soak --minutes N                      mixed traffic with faults, and a search for leaks
   bench leaves|stdio|http|idle|all [--quick]
-                                        parsers, whole clients and idle ones, against their goals beside their peers";
+                                        parsers, whole clients and idle connections, against goals and next to peers";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
