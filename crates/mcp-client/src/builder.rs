@@ -30,10 +30,10 @@ use crate::sampling::{ErasedSampling, SamplingHandler};
 /// What stands for a server that was handed over as a stream.
 const BYTE_STREAM: &str = "a byte stream";
 
-/// Sets up a [`Client`]. Made by [`Client::builder`].
+/// Configures a [`Client`]. Created by [`Client::builder`].
 ///
-/// What is not set here is not offered to the server: without a handler no elicitation capability is declared,
-/// without roots none. A clone sets up a further client the same way.
+/// What is not configured is not declared to the server: no elicitation capability without a handler, no roots capability
+/// without roots. A clone configures another client in the same way.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
@@ -76,201 +76,205 @@ impl ClientBuilder {
         }
     }
 
-    /// Answers the questions of the server with `handler`, and declares both elicitation modes.
+    /// Answers elicitations of the server with `handler`, and declares both elicitation modes.
     pub fn on_elicitation(mut self, handler: impl ElicitationHandler) -> Self {
         self.elicitation = Some(AnyElicitationHandler::new(handler));
         self
     }
 
-    /// Declares both elicitation modes, and keeps the questions that no handler takes for
-    /// [`Client::elicitations`](crate::Client::elicitations): also those that come before it is called.
+    /// Declares both elicitation modes, and queues the elicitations that no handler takes for
+    /// [`Client::elicitations`](crate::Client::elicitations), including those that arrive before it is called.
     pub fn elicitation_stream(mut self) -> Self {
         self.listens = true;
         self
     }
 
-    /// Brings the questions of the server to a desk that this client shares with others, where they count for the server
-    /// of this name: its quota, and its URL elicitations, which the desk remembers over connections. Both modes are declared
-    /// if the desk [is staffed](Desk::is_staffed) when the client connects.
+    /// Sends elicitations to a desk that this client shares with others. `server` is the name under which they count there:
+    /// for the quota of the server and for its URL elicitations, which the desk remembers across connections. Both modes are
+    /// declared if the desk [is staffed](Desk::is_staffed) when the client connects.
     pub fn desk(mut self, desk: &Desk, server: impl Into<Arc<str>>) -> Self {
         self.shared_desk = Some((desk.clone(), server.into()));
         self
     }
 
-    /// How the client's own desk treats questions. Has no effect with [`desk`](Self::desk). Both modes are declared if it has
-    /// an inbox through which somebody may answer.
+    /// Configures the client's own desk. Has no effect with [`desk`](Self::desk). Both modes are declared if the configuration
+    /// has an inbox through which another process may answer.
     pub fn desk_config(mut self, config: DeskConfig) -> Self {
         self.desk_config = config;
         self
     }
 
-    /// Counts and lengths that a question may reach; a question beyond them is refused with -32602. Default:
-    /// [`RequestLimits::default`], each field of which says its value.
+    /// Size limits for elicitation requests; a larger one is refused with -32602. Default: [`RequestLimits::default`], see its
+    /// fields.
     pub fn elicitation_limits(mut self, limits: RequestLimits) -> Self {
         self.config.elicitation_limits = limits;
         self
     }
 
-    /// Which URLs the server may send people to. Default: https without credentials, and http on loopback hosts. Over HTTP
-    /// people are warned of hosts that look like the server's own, unless the policy names another.
+    /// Which URLs the server may ask the user to visit. Default: https without credentials, and http on loopback hosts. Over
+    /// HTTP the user is warned of hosts that look like the server's own, unless the policy names another host.
     pub fn elicitation_urls(mut self, policy: UrlPolicy) -> Self {
         self.config.elicitation_urls = policy;
         self
     }
 
-    /// Answers `sampling/createMessage` with `handler`, and declares sampling (without tools and context).
+    /// Answers `sampling/createMessage` with `handler`, and declares sampling (without tools and without context).
     pub fn on_sampling(mut self, handler: impl SamplingHandler) -> Self {
         self.sampling = Some(Arc::new(handler));
         self.config.sampling = true;
         self
     }
 
-    /// Declares that the sampling handler also serves requests with tools (2025-11-25 and later). Without it they are refused
+    /// Declares that the sampling handler also supports requests with tools (2025-11-25 and later). Otherwise they are refused
     /// before they reach it. Has no effect without a handler.
     pub fn sampling_with_tools(mut self) -> Self {
         self.config.sampling_tools = true;
         self
     }
 
-    /// Declares these elicitation modes instead of both. Has no effect where nobody is there to answer.
+    /// Declares these elicitation modes instead of both. Has no effect if nobody can answer (no handler, stream or inbox).
     pub fn elicitation_modes(mut self, modes: ElicitationSupport) -> Self {
         self.modes = Some(modes);
         self
     }
 
-    /// Calls `listener` with each event, those during the handshake included: with one after another, in the order in which
-    /// they happened, and on a task that noticed one. It must not block: the connection waits for it, and what others notice
-    /// meanwhile waits within [`event_capacity`](Self::event_capacity) and its bytes. For anything slow take
-    /// [`Client::events`]. If it panics, the event is lost to it and the connection goes on.
+    /// Calls `listener` with each event, including those during the handshake: one at a time, in the order in which they
+    /// happened, on a task of the connection. It must not block: the connection waits for it, and events from other tasks
+    /// queue up meanwhile, within [`event_capacity`](Self::event_capacity) and
+    /// [`event_capacity_bytes`](Self::event_capacity_bytes). For slow work use [`Client::events`]. If it panics, that event is
+    /// lost to it and the connection goes on.
     pub fn on_event(mut self, listener: impl Fn(ClientEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(listener));
         self
     }
 
-    /// Offers these roots to the server. They can be replaced later with [`Client::set_roots`].
+    /// Declares these roots to the server. Replace them later with [`Client::set_roots`].
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.config.roots = Some(roots.into_iter().collect());
         self
     }
 
-    /// How to find out which protocol era the server belongs to. Default: [`Mode::Auto`], which asks. The verdict of a
-    /// connection is in [`ServerFacts::verdict`](crate::ServerFacts::verdict); given to the next one as [`Mode::Known`]
-    /// it saves a legacy server the question.
+    /// How to detect the protocol era of the server. Default: [`Mode::Auto`], which probes. The verdict is in
+    /// [`ServerFacts::verdict`](crate::ServerFacts::verdict); passed to the next connection as [`Mode::Known`] it saves a
+    /// legacy server the probe.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.config.mode = mode;
         self
     }
 
-    /// How long a program may be silent when it is asked for its era, before it is taken for a legacy server. Default 3 s.
+    /// How long a stdio server may take to answer the probe for its era before it counts as a legacy server. Default 3 s.
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.config.probe_timeout = timeout;
         self
     }
 
-    /// Whether requests of the modern era say who the client is. Default: yes. `initialize` always does.
+    /// Whether requests of the modern era contain `clientInfo`. Default: yes. `initialize` always does.
     pub fn send_client_info(mut self, send: bool) -> Self {
         self.config.send_client_info = send;
         self
     }
 
-    /// How long the handshake may take in all: asking for the era, `initialize`, and doing that over again with a program that
-    /// ended when it was asked, or over the HTTP transport of 2024-11-05. Default 60 s.
+    /// The deadline of the whole handshake: the probe, `initialize`, and a second attempt with a program that exited on the
+    /// probe or over the HTTP transport of 2024-11-05. Default 60 s.
     ///
-    /// A connect that fails ends what it began before it returns, so it may take longer by the time that closing has: for a
-    /// program the steps of [`CloseWaits`](crate::transport::stdio::CloseWaits), 7 s if it resists all of them (one that ends with
-    /// its input takes milliseconds); for an HTTP session [`HttpTimeouts::close`](crate::transport::http::HttpTimeouts::close), 5 s
-    /// (nothing where there is none). To be done at a certain time, drop the future: what it began is ended in the background.
+    /// A failed connect cleans up before it returns, so it may take longer by the time of closing: for a program
+    /// [`CloseWaits::total`](crate::transport::stdio::CloseWaits::total), at most 6.75 s by default (milliseconds if it exits
+    /// at the end of its input); for an HTTP session [`HttpTimeouts::close`](crate::transport::http::HttpTimeouts::close), at
+    /// most 5 s by default. To stop at a certain time drop the future: cleanup then happens in the background.
     pub fn initialize_timeout(mut self, timeout: Duration) -> Self {
         self.config.initialize_timeout = timeout;
         self
     }
 
-    /// How long a call waits for its answer unless it says otherwise. Default 60 s.
+    /// The default timeout of a call ([`Call::timeout`](crate::Call::timeout)). Default 60 s.
     pub fn request_timeout(mut self, timeout: Duration) -> Self {
         self.defaults.options.timeout = timeout;
         self
     }
 
-    /// The hard end of a call that says none of its own ([`Call::max_total`](crate::Call::max_total)), however long people think in
-    /// the middle of it. Default: 30 minutes, or the call's timeout where that is longer.
+    /// The default of [`Call::max_total`](crate::Call::max_total): the time limit of a call including the time in which the
+    /// user answers questions. Default: 30 minutes, or the call's timeout if that is longer.
     pub fn max_total(mut self, max_total: Duration) -> Self {
         self.defaults.max_total = Some(max_total);
         self
     }
 
-    /// How long a question of the server stays open before it is answered with `cancel`, or with an error where it is no
-    /// elicitation. Default 180 s. A handler may have a time of its own.
+    /// How long a request of the server (elicitation, sampling) stays open before it is answered automatically: an elicitation
+    /// with `cancel`, others with an error. Default 180 s. An elicitation handler may have its own timeout
+    /// ([`ElicitationHandler::timeout`]).
     pub fn server_request_timeout(mut self, timeout: Duration) -> Self {
         self.question_timeout = Some(timeout);
         self.config.server_request_timeout = timeout;
         self
     }
 
-    /// How many events wait for a slow listener before it loses the oldest. Default 1,024.
+    /// How many events are queued for a slow listener before it loses the oldest. Default 1,024.
     pub fn event_capacity(mut self, events: usize) -> Self {
         self.event_capacity = events;
         self
     }
 
-    /// How many bytes of events wait for a slow listener before it loses the oldest. Default 16 MiB: one message of the
-    /// greatest default size. The newest event is kept whatever its size.
+    /// How many bytes of events are queued for a slow listener before it loses the oldest. Default 16 MiB, the default maximum
+    /// size of a message. The newest event is kept whatever its size.
     pub fn event_capacity_bytes(mut self, bytes: usize) -> Self {
         self.event_capacity_bytes = bytes;
         self
     }
 
-    /// What is kept of lists and read resources for as long as a server of the modern era says that they are fresh. Until
-    /// then they are answered from memory; a notice of a change, a new subscription and [`Call::fresh`](crate::Call::fresh)
-    /// ask the server. Default: [`CacheConfig::default`], 256 results of 4 MiB in all; [`CacheConfig::off`] keeps nothing. Where an HTTP server is given credentials that may change by
-    /// themselves, only what it calls public is kept, unless a configuration is given here: then tell the client with
-    /// [`Client::authorization_changed`].
+    /// The cache for lists and resources that a server of the modern era declares fresh. Until they expire they are answered
+    /// from memory, unless the server reports a change, a new subscription begins, or [`Call::fresh`](crate::Call::fresh) is
+    /// used. Default: [`CacheConfig::default`], 256 results, 4 MiB in all, 24 hours; [`CacheConfig::off`] disables it.
+    ///
+    /// If an HTTP server has credentials that may change by themselves (`HttpServer::token`, `HttpServer::credentials`), only
+    /// results that it declares public are cached, unless a configuration is given here: then call
+    /// [`Client::authorization_changed`] when they change.
     pub fn cache(mut self, cache: CacheConfig) -> Self {
         self.config.cache = cache;
         self.cache_is_set = true;
         self
     }
 
-    /// Takes tasks: a server may answer a tool call with one, and a tool that must be one under 2025-11-25 is called as
-    /// such. Declares the extension `io.modelcontextprotocol/tasks` with each request of the modern era. Awaiting a call
-    /// waits for its task, for 30 minutes at most; [`Call::as_task`](crate::Call::as_task) gives it into the application's
-    /// hands. Default: no tasks.
+    /// Enables tasks: a server may answer a tool call with a task, and a tool that must be a task under 2025-11-25 is called
+    /// as one. Declares the extension `io.modelcontextprotocol/tasks` with each request of the modern era. Awaiting a call
+    /// waits for its task, for 30 minutes at most; [`Call::as_task`](crate::Call::as_task) returns the task instead. Default:
+    /// no tasks.
     pub fn tasks(mut self, tasks: mcp_proto::TaskConfig) -> Self {
         self.config.tasks = Some(tasks);
         self
     }
 
-    /// Whether and how calls are tried again that failed on their way to an HTTP server: any call of which no byte was sent,
-    /// and lists, reads, completions and the handshake where the connection broke or a gateway refused; a tool call of which the
-    /// server may have seen anything is never repeated. Each time is told as a diagnostic. Default:
-    /// [`RetryConfig::default`], three attempts in all, the second at most 250 ms after the first; [`RetryConfig::off`] never
-    /// tries again.
+    /// Retries of calls that failed on their way to an HTTP server: any call of which no byte was sent, and lists, reads,
+    /// completions and the handshake where the connection broke or the status was 429, 500, 502, 503 or 504. A tool call that
+    /// the server may have seen is never repeated. Each retry is reported as a diagnostic. Default: [`RetryConfig::default`],
+    /// three attempts in all, the second after at most 250 ms; [`RetryConfig::off`] disables retries.
     pub fn retry(mut self, retry: RetryConfig) -> Self {
         self.config.retry = retry;
         self
     }
 
-    /// What a connection may hold at once. Default: [`Limits::default`](crate::Limits), each field of which says its value. One that
-    /// lets nothing through is refused when connecting ([`Misuse`](crate::ErrorKind::Misuse)). Bounds on single messages belong to the
+    /// The limits of a connection. Default: [`Limits::default`](crate::Limits), see its fields. A limit that would let nothing
+    /// through makes connecting fail ([`Misuse`](crate::ErrorKind::Misuse)). Limits on single messages belong to the
     /// transport: `StdioServer::limits` takes [`LineLimits`](crate::transport::stdio::LineLimits), `HttpServer::limits` takes
-    /// `transport::http::HttpLimits`; those of questions belong to [`DeskConfig`](crate::DeskConfig).
+    /// `transport::http::HttpLimits`. Those of elicitations belong to [`DeskConfig`](crate::DeskConfig).
     pub fn limits(mut self, limits: mcp_proto::Limits) -> Self {
         self.config.limits = limits;
         self
     }
 
-    /// Starts or reaches the server and does the handshake. Returns when ordinary calls are allowed.
+    /// Starts or reaches the server and performs the handshake. Returns when ordinary calls are allowed.
     ///
-    /// Must run inside a tokio runtime with time and I/O enabled. When it fails or is dropped nothing is left
-    /// behind: a child process and everything in its process group is ended.
+    /// Must run inside a tokio runtime with time and I/O enabled. If it fails or is dropped, nothing is left behind: a child
+    /// process and its process group are ended.
     ///
     /// # Errors
     ///
-    /// [`Transport`](crate::ErrorKind::Transport) where the server cannot be started or reached,
-    /// [`Closed`](crate::ErrorKind::Closed) where its process ends during the handshake (the message has its exit
-    /// status and last words), [`Timeout`](crate::ErrorKind::Timeout),
-    /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), [`Rpc`](crate::ErrorKind::Rpc) where it refuses.
-    /// Where two attempts were made, the error is that of the second and names both
-    /// ([`Error::first_attempt`]).
+    /// [`Transport`](crate::ErrorKind::Transport) if the server cannot be started or reached, [`Tls`](crate::ErrorKind::Tls),
+    /// [`Unauthorized`](crate::ErrorKind::Unauthorized), [`Closed`](crate::ErrorKind::Closed) if its process exits during the
+    /// handshake (the message has its exit status and the end of its standard error), [`Timeout`](crate::ErrorKind::Timeout),
+    /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), [`Rpc`](crate::ErrorKind::Rpc) if the server refuses the
+    /// handshake, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) and [`LimitExceeded`](crate::ErrorKind::LimitExceeded)
+    /// if its answer is invalid or too large, [`Misuse`](crate::ErrorKind::Misuse) for a configuration that cannot work. If
+    /// two attempts were made, the error is that of the second and names both ([`Error::first_attempt`]).
     pub async fn connect(self, endpoint: impl Into<Endpoint>) -> Result<Client, Error> {
         self.connect_to(endpoint.into()).await
     }

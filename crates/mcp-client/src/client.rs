@@ -28,23 +28,23 @@ use crate::event::Events;
 ///
 /// # Order
 ///
-/// Over a program's pipes and any other byte stream, what is said first leaves first: a call is said when its future is first polled,
-/// [`notify`](Self::notify) and [`set_roots`](Self::set_roots) when they are called, an answer to the server when its handler is
-/// done, and the notice that a call is given up between its request and whatever follows from its end. That holds too for what waits
-/// because the server does not read, whether or not a future is polled meanwhile: nothing is overtaken and nothing holds up what
-/// stands behind it. A call that is given up before its request left is taken out, and the server hears nothing of it. What
-/// two threads say at the same time leaves in either order.
+/// Over stdio and any other byte stream messages are sent in the order in which they are submitted: a call when its future is
+/// first polled, [`notify`](Self::notify) and [`set_roots`](Self::set_roots) when they are called, an answer to the server
+/// when its handler returns, and the cancellation of a call between its request and whatever follows from its end. This also
+/// holds while the server does not read: nothing overtakes anything, and no future that is not polled holds up what comes
+/// after it. A call that is given up before its request was sent is removed, and the server does not learn of it. Messages
+/// that two threads submit at the same time are sent in either order.
 ///
-/// Over HTTP each message is a request of its own, and they may overtake each other on the way; the protocol gives them no order
-/// there. Only what [`notify`](Self::notify) and [`set_roots`](Self::set_roots) send keeps its order: each is posted when
-/// the server has accepted the one before, or that failed. To have the server know something before a call, say it in a call and wait
-/// for its answer.
+/// Over HTTP each message is a request of its own, and they may overtake each other; the protocol defines no order. Only what
+/// [`notify`](Self::notify) and [`set_roots`](Self::set_roots) send keeps its order: each is posted after the server has
+/// accepted the one before, or after that failed. To make sure that the server knows something before a call, send it in a
+/// call and wait for the answer.
 ///
 /// # End
 ///
-/// [`close`](Self::close) ends the connection gracefully. When the last clone is dropped without it, the connection
-/// ends in the background: a child process gets the same steps as by `close`, or is killed with its process group if the
-/// runtime ends before; sockets are closed, an HTTP session is left to expire.
+/// [`close`](Self::close) ends the connection gracefully. If the last clone is dropped without it, the connection ends in the
+/// background: a child process is shut down in the same steps as by `close`, or killed with its process group if the runtime
+/// shuts down before; sockets are closed, and an HTTP session is left to expire.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -60,21 +60,21 @@ struct Inner {
     head: OnceLock<SessionHead>,
 }
 
-/// How a connection was closed.
+/// The result of [`Client::close`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Closed {
-    /// What became of the child process, where there was one.
+    /// How the child process ended, if there was one.
     pub process: Option<CloseReport>,
 }
 
 impl Client {
-    /// Begins to set up a client that presents itself as `name` and `version`.
+    /// Configures a client with this `name` and `version` as its `clientInfo`.
     pub fn builder(name: impl Into<String>, version: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(Implementation::new(name, version))
     }
 
-    /// Begins to set up a client with everything that can be said about it: title, description, icons, website.
+    /// Configures a client with a full `clientInfo`: title, description, icons, website.
     pub fn builder_for(client_info: Implementation) -> ClientBuilder {
         ClientBuilder::new(client_info)
     }
@@ -116,7 +116,7 @@ impl Client {
         }
     }
 
-    /// What the server said about itself in the handshake.
+    /// What the server declared in the handshake.
     pub fn server(&self) -> &ServerFacts {
         // Invariant: an application only gets a client whose handshake succeeded.
         #[expect(clippy::expect_used, reason = "see the invariant above")]
@@ -128,26 +128,25 @@ impl Client {
         self.server().protocol_version
     }
 
-    /// The events from now on. See [`Events`] for what a slow listener sees.
+    /// The events from now on. See [`Events`] for slow listeners.
     pub fn events(&self) -> Events {
         Events::new(self.inner.driver.listen())
     }
 
-    /// The desk where the questions of the server wait for their answers.
+    /// The desk that handles the elicitations of this client.
     pub fn desk(&self) -> &Desk {
         self.inner.driver.intake().desk()
     }
 
-    /// The questions of this client's server that no handler takes, one after another: the alternative to a handler. Say
-    /// [`elicitation_stream`](ClientBuilder::elicitation_stream) before connecting, so that the server is told that there
-    /// is somebody to ask.
+    /// The elicitations of this client's server that no handler takes, as a stream: the alternative to a handler. Call
+    /// [`elicitation_stream`](ClientBuilder::elicitation_stream) before connecting, so that the capability is declared.
     pub fn elicitations(&self) -> Elicitations {
         let intake = self.inner.driver.intake();
         intake.desk().listen(Some(intake.connection()))
     }
 
-    /// Answers the questions asked in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with
-    /// `handler`, until the value returned is dropped: see [`Desk::route`].
+    /// Answers elicitations in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with `handler`,
+    /// until the returned value is dropped: see [`Desk::route`].
     pub fn route_elicitations(
         &self,
         key: impl Into<Arc<str>>,
@@ -156,18 +155,18 @@ impl Client {
         self.desk().route(key, handler)
     }
 
-    /// Waits until a URL elicitation of this client's server is complete: see [`Desk::completed`]. Cancel safe.
+    /// Waits until the server reports that a URL elicitation is complete: see [`Desk::completed`]. Cancel safe.
     pub async fn elicitation_completed(&self, elicitation_id: &str, timeout: Option<Duration>) -> bool {
         let intake = self.inner.driver.intake();
         intake.desk().completed(intake.server(), elicitation_id, timeout).await
     }
 
-    /// Replaces the roots offered to the server and tells it, if they differ.
+    /// Replaces the declared roots, and notifies the server if they differ (legacy era; a modern server asks when it needs them).
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where the builder offered none, because then the server was told that
-    /// this client has no roots. [`LimitExceeded`](crate::ErrorKind::LimitExceeded) as for [`notify`](Self::notify).
+    /// [`Misuse`](crate::ErrorKind::Misuse) if the builder declared no roots. [`Closed`](crate::ErrorKind::Closed) and
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) as for [`notify`](Self::notify).
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         self.check_notices()?;
         let roots = roots.into_iter().collect();
@@ -178,9 +177,10 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where `params` is not a JSON object, [`Closed`](crate::ErrorKind::Closed),
-    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while [`Limits::max_waiting_notices`](crate::Limits::max_waiting_notices)
-    /// messages (8,192) wait for a server that does not read.
+    /// [`Misuse`](crate::ErrorKind::Misuse) if `params` is not a JSON object, or if the connection itself sends this
+    /// notification; [`Closed`](crate::ErrorKind::Closed); [`LimitExceeded`](crate::ErrorKind::LimitExceeded) while
+    /// [`Limits::max_waiting_notices`](crate::Limits::max_waiting_notices) messages (8,192) are queued for a server that does
+    /// not read.
     pub fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
         self.check_notices()?;
         self.said(|core| core.notify(method, params.as_ref()))
@@ -200,23 +200,22 @@ impl Client {
         Err(driver.here(Error::limit_exceeded("max_waiting_notices", limit)))
     }
 
-    /// Tells the client that its requests are made under another authorization from now on (another user, another token),
-    /// so that nothing that is kept for the old one is used again. See [`ClientBuilder::cache`].
+    /// Tells the client that its requests use another authorization from now on (another user, another token), so that no
+    /// result cached for the old one is used again. See [`ClientBuilder::cache`].
     pub fn authorization_changed(&self) {
         self.inner.driver.with(|core, _| core.handle_authorization_changed());
     }
 
-    /// Ends the connection gracefully: calls in flight end as closed, open questions are withdrawn, an HTTP session
-    /// is deleted, a child process gets the end of its input, then time, then signals. Bounded in time by the
-    /// transport's configuration: for a program or a byte stream
-    /// [`CloseWaits::total`](crate::transport::stdio::CloseWaits::total), 6.75 s by default; for an HTTP session
+    /// Ends the connection gracefully: calls in flight fail with kind `Closed`, open requests of the server are withdrawn, an
+    /// HTTP session is deleted, a child process gets the end of its input, then time, then signals. The time is bounded by the
+    /// transport's configuration: for a program or a byte stream by
+    /// [`CloseWaits::total`](crate::transport::stdio::CloseWaits::total), 6.75 s by default; for an HTTP session by
     /// `HttpTimeouts::close`, 5 s by default.
     ///
-    /// Clones may close at the same time; there is one closing, and all get its result, whichever of them is polled. Closing again
-    /// returns it again. Cancel safe: another call picks up where a dropped one stopped.
+    /// Concurrent callers share one closing and get the same result, whichever of them is polled; a later call returns it
+    /// again. Cancel safe: another call continues where a dropped one stopped.
     ///
-    /// Handlers of open questions are dropped, but for one that closes from its own task: that one runs on, and waits for
-    /// nothing of its own here.
+    /// Handlers of open requests are dropped, except one that calls `close` from its own task: it runs on.
     pub async fn close(&self) -> Closed {
         self.closing().await
     }
@@ -253,7 +252,7 @@ impl Client {
         self.inner.driver.is_closed()
     }
 
-    /// Why the connection ended; `None` while it stands.
+    /// Why the connection ended; `None` while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.inner.driver.close_reason()
     }

@@ -4,21 +4,21 @@ use std::fmt;
 
 use mcp_transport::ProcessExit;
 
-/// Why a connection ended: in [`ClientEvent::Closed`](crate::ClientEvent::Closed), and afterwards from
-/// [`Client::close_reason`](crate::Client::close_reason). The first reason counts.
+/// Why a connection ended: in [`ClientEvent::Closed`](crate::ClientEvent::Closed), and later from
+/// [`Client::close_reason`](crate::Client::close_reason). If there are several reasons, the first one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// This side wanted it: [`Client::close`](crate::Client::close), or the last handle was dropped.
+    /// This side closed it: [`Client::close`](crate::Client::close), or the last handle was dropped.
     Application,
-    /// The session was lost and could not be renewed; a diagnostic before it says more.
+    /// The HTTP session was lost and could not be renewed; a diagnostic before it has the details.
     SessionLost,
     /// The transport ended: the server closed it, its process ended, or the connection broke.
     Transport(mcp_transport::Error),
 }
 
 impl CloseReason {
-    /// How the server process ended, where that is why.
+    /// The exit status of the server process, if that is the reason.
     pub fn exit(&self) -> Option<ProcessExit> {
         match self {
             Self::Transport(error) => error.exit(),
@@ -26,7 +26,7 @@ impl CloseReason {
         }
     }
 
-    /// The last words of the server process on its standard error. Untrusted.
+    /// The end of the server's standard error. Untrusted.
     pub fn stderr_tail(&self) -> Option<&str> {
         match self {
             Self::Transport(error) => error.stderr_tail(),

@@ -53,10 +53,10 @@ pub(crate) fn members(trace: &TraceContext) -> Map<String, Value> {
 }
 
 impl ClientBuilder {
-    /// Asks `current` for the trace of each request when it is made, and sends it in `_meta` (`traceparent`, `tracestate`,
-    /// `baggage`). `None` sends none. Default: none is sent. [`Call::trace`] goes before it.
+    /// Calls `current` for the trace context of each request when it is made, and sends it in `_meta` (`traceparent`,
+    /// `tracestate`, `baggage`). `None` sends none. Default: none is sent. [`Call::trace`] takes precedence.
     ///
-    /// What is handed on as baggage is read by the server.
+    /// The server can read the baggage.
     pub fn trace(mut self, current: impl Fn() -> Option<TraceContext> + Send + Sync + 'static) -> Self {
         self.defaults.trace = Some(Arc::new(current));
         self
@@ -64,7 +64,7 @@ impl ClientBuilder {
 }
 
 impl<T> Call<T> {
-    /// Sends this trace in `_meta`, in place of the one that the client would send.
+    /// Sends this trace context in `_meta`, in place of that of [`ClientBuilder::trace`].
     pub fn trace(mut self, trace: &TraceContext) -> Self {
         let meta = self.untyped.options.meta.get_or_insert_default();
         for key in [mcp_model::meta::TRACEPARENT, mcp_model::meta::TRACESTATE, mcp_model::meta::BAGGAGE] {

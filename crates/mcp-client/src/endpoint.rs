@@ -11,9 +11,9 @@ pub enum Endpoint {
     /// A server over Streamable HTTP.
     #[cfg(feature = "http")]
     Http(HttpServer),
-    /// A connection that stands already: any byte stream with one message a line.
+    /// An existing connection: any byte stream with one message per line.
     Line(LineConnection),
-    /// A program that is started as a child process and spoken to over its standard input and output.
+    /// A program that is started as a child process and connected through its standard input and output.
     Stdio(StdioServer),
 }
 

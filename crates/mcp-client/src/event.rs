@@ -1,4 +1,4 @@
-//! What a connection tells whoever listens, beside the answers of calls.
+//! What a connection reports beside the results of calls.
 
 use std::task::{Context, Poll};
 
@@ -13,23 +13,23 @@ use crate::event_queue::{Listener, Queued};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientEvent {
-    /// The connection ended. Nothing follows. A connect that fails is told by its error alone.
+    /// The connection ended. No event follows. A failed connect is reported by its error alone.
     #[non_exhaustive]
     Closed {
         /// Why.
         reason: CloseReason,
     },
-    /// Something odd that ended nothing.
+    /// An irregularity that ended nothing, such as a violation of the protocol by the server.
     Diagnostic(Diagnostic),
-    /// Something about the questions of the server.
+    /// Progress of an elicitation.
     Elicitation(ElicitationEvent),
-    /// The server says that it finished a URL elicitation, known or not. One that a person consented to is told again, once,
-    /// as [`ElicitationEvent::UrlCompleted`].
+    /// The server reports that a URL elicitation is complete, known or not. If the user had consented to it,
+    /// [`ElicitationEvent::UrlCompleted`] follows, once.
     ElicitationComplete {
         /// The opaque id the server gave it.
         elicitation_id: String,
     },
-    /// A list of the server changed.
+    /// The server reports that one of its lists changed.
     ListChanged(ListKind),
     /// The server logged a message. Untrusted.
     Log(LoggingMessageNotificationParams),
@@ -45,11 +45,11 @@ pub enum ClientEvent {
         /// Its params, raw.
         params: Option<mcp_jsonrpc::RawJson>,
     },
-    /// The server had lost the session and a new one is open (Streamable HTTP). Cursors and whatever else the
-    /// application got from the old one are void; log level and subscriptions were asked for again.
+    /// The server had lost the session, and a new one was opened (Streamable HTTP). Cursors and anything else from the old
+    /// session are void; log level and subscriptions have been restored.
     SessionRenewed,
-    /// A subscription was lost with its stream and stands again, or the stream of a legacy server over HTTP, on which it tells
-    /// of changes, was lost and is there again. What changed in between was not told.
+    /// A subscription, or the GET stream on which a legacy server over HTTP reports changes, was lost and is open again.
+    /// Changes in between were not reported.
     SubscriptionRestored,
     /// A subscribed resource changed.
     ResourceUpdated {
@@ -91,10 +91,10 @@ impl Queued for ClientEvent {
     }
 }
 
-/// The events of one connection from the moment of [`Client::events`](crate::Client::events) on.
+/// The events of one connection since [`Client::events`](crate::Client::events).
 ///
-/// A listener that falls behind by more than the builder's `event_capacity` or `event_capacity_bytes` loses the oldest
-/// events and is told how many; the connection never waits for it.
+/// A listener that falls behind by more than the builder's `event_capacity` or `event_capacity_bytes` loses the oldest events
+/// and gets [`ClientEvent::Missed`] with their number; the connection never waits for it.
 #[derive(Debug)]
 pub struct Events {
     listener: Listener,
@@ -105,12 +105,12 @@ impl Events {
         Self { listener }
     }
 
-    /// The next event; `None` once the connection is gone, after [`ClientEvent::Closed`]. Cancel safe.
+    /// The next event; `None` after [`ClientEvent::Closed`]. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientEvent> {
         self.listener.next().await
     }
 
-    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    /// As [`next`](Self::next), to implement a `Stream` with.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
         self.listener.poll_next(context)
     }

@@ -8,16 +8,17 @@ use crate::builder::ClientBuilder;
 use crate::error::Error;
 
 impl ClientBuilder {
-    /// Declares an extension that the application itself implements, with its settings: `{}` for none. The server's own
-    /// are in [`ServerFacts::capabilities`](crate::ServerFacts::capabilities), and a method of an extension is called with
+    /// Declares an extension that the application itself implements, with its settings: `{}` for none. The extensions of the
+    /// server are in [`ServerFacts::capabilities`](crate::ServerFacts::capabilities); methods of an extension are called with
     /// [`Client::request_raw`](crate::Client::request_raw). Default: none is declared.
     ///
-    /// Both eras are told: in `initialize`, or with each request. The tasks extension exists in the modern era alone.
+    /// It is declared in both eras: in `initialize`, or with each request. The tasks extension exists in the modern era alone.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where `id` is not an identifier of an extension (its prefix and name obey the
-    /// grammar of `_meta` keys; the message and [`Error::invalid_key`] say what is wrong), or where `settings` do not serialise to a JSON object.
+    /// [`Misuse`](crate::ErrorKind::Misuse) if `id` is not an extension identifier (its prefix and name follow the grammar of
+    /// `_meta` keys; the message and [`Error::invalid_key`] say what is wrong), or if `settings` do not serialise to a JSON
+    /// object.
     pub fn extension(self, id: impl Into<String>, settings: impl Serialize) -> Result<Self, Error> {
         let id = id.into();
         check_extension_id(&id).map_err(Error::bad_key)?;

@@ -32,27 +32,27 @@ use crate::watched::{Watched, Watcher};
 /// end has its list read four times a second, and not as fast as it can.
 const MIN_PAUSE: Duration = Duration::from_millis(250);
 
-/// A list of the server that is read again when the server says that it changed. Made by [`List::watch`].
+/// A list of the server that is read again when the server reports a change. Created by [`List::watch`].
 ///
-/// Cheap to clone; clones show the same list. It keeps the connection alive. When the last clone is dropped, the
-/// subscription behind it ends, and nothing is read any more.
+/// Cheap to clone; clones show the same list. It keeps the connection open. When the last clone is dropped, its subscription
+/// ends and nothing more is read.
 pub struct FreshList<T> {
     states: Watcher<Arc<ListState<T>>>,
     shared: Arc<Shared>,
 }
 
-/// A list as it is known now.
+/// The current state of a watched list.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ListState<T> {
-    /// The items, as they were when the list was last read to its end.
+    /// The items of the last complete reading.
     pub items: Arc<[T]>,
-    /// How often it was read to its end; 1 at first, as [`List::watch`] waits for that.
+    /// The number of complete readings; at least 1, as [`List::watch`] waits for the first.
     pub reads: u64,
-    /// Why the newest attempt to read it, or to follow its changes, failed. The items are older than they should be
-    /// then. A later reading that succeeds clears it.
+    /// Why the latest attempt to read the list, or to follow its changes, failed; the items may then be out of date. The next
+    /// successful reading clears it.
     pub failure: Option<Arc<Error>>,
-    /// Whether the server tells of changes. If not, [`FreshList::refresh`] is the only way to newer items.
+    /// Whether the server reports changes. If not, only [`FreshList::refresh`] updates the items.
     pub followed: bool,
 }
 
@@ -73,16 +73,16 @@ where
     R::Result: ListedItem + Send + 'static,
     <R::Result as ListedItem>::Item: Send + Sync + 'static,
 {
-    /// Reads the whole list, and reads it again whenever the server says that it changed. Notices that arrive while it is
-    /// read lead to one more reading after it, however many they are. Timeout and limits of this list hold for each
-    /// reading. Where the server does not tell of changes, or does not let this client listen, the list stays as it is;
-    /// see [`ListState::followed`].
+    /// Reads the whole list, and reads it again whenever the server reports a change. Notifications that arrive during a
+    /// reading lead to one more reading after it, however many they are. Timeout and limits of this list apply to each
+    /// reading. If the server does not report changes, or refuses the subscription, the list stays as it is; see
+    /// [`ListState::followed`].
     ///
-    /// Dropping the future gives it up.
+    /// Dropping the future ends it.
     ///
     /// # Errors
     ///
-    /// Those of the first reading, and what ends the connection meanwhile.
+    /// Those of the first reading, and of the connection if that ends meanwhile.
     pub async fn watch(self) -> Result<FreshList<<R::Result as ListedItem>::Item>, Error> {
         let list = self.fresh();
         // Before it is read: what changes in between must be told.
@@ -172,19 +172,19 @@ where
 }
 
 impl<T> FreshList<T> {
-    /// The list as it is known now.
+    /// The current state.
     pub fn current(&self) -> Arc<ListState<T>> {
         self.states.current()
     }
 
-    /// Waits for a state that this clone has not seen: after another reading, after one that failed, or when the changes
-    /// are followed no longer. The first call returns when something happens after [`List::watch`]. Several in a row may
-    /// be seen as the newest of them. `None` once the connection has ended. Cancel safe.
+    /// Waits for a state that this clone has not seen: after another reading, after a failed one, or when changes are no
+    /// longer followed. The first call waits for the first event after [`List::watch`]. Of several new states only the latest
+    /// may be seen. `None` once the connection has ended. Cancel safe.
     pub async fn changed(&mut self) -> Option<Arc<ListState<T>>> {
         self.states.changed().await
     }
 
-    /// Reads the list again soon, as if the server had told of a change. Returns at once.
+    /// Reads the list again soon, as if the server had reported a change. Returns at once.
     pub fn refresh(&self) {
         self.shared.wanted.notify_one();
     }

@@ -1,4 +1,4 @@
-//! Changes that a server tells of.
+//! Subscriptions to changes.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use crate::event_queue::Listener;
 
 /// A subscription to changes of the server's lists and resources.
 ///
-/// It stands on `subscriptions/listen`, or on `resources/subscribe` and the unsolicited notices of a legacy server; the
-/// application need not know which. It keeps the connection alive. One that is lost with its stream is asked for again,
-/// and [`Change::Restored`] says so. The same holds for the stream on which a legacy server over HTTP tells of changes; where
-/// that does not come back, the subscription ends by the error of the stream. Dropping it ends it, at the server too.
+/// It uses `subscriptions/listen`, or `resources/subscribe` and the change notifications of a legacy server. It keeps the
+/// connection open. If its stream is lost, it is requested again, followed by [`Change::Restored`]. The same holds for the GET
+/// stream on which a legacy server over HTTP reports changes; if that does not come back, the subscription ends with the error
+/// of the stream. Dropping a subscription ends it at the server too.
 pub struct Subscription {
     client: Client,
     events: Listener,
@@ -27,13 +27,13 @@ pub struct Subscription {
     task: AbortHandle,
 }
 
-/// What a [`Subscription`] tells.
+/// What a [`Subscription`] reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
     /// This list changed.
     List(ListKind),
-    /// This listener was too slow and missed some events; fetch anew what matters.
+    /// This listener was too slow and missed some events; read again what matters.
     Missed {
         /// How many events of the connection it missed.
         events: u64,
@@ -43,22 +43,22 @@ pub enum Change {
         /// Its URI, as the server wrote it.
         uri: String,
     },
-    /// The subscription was interrupted and stands again. What changed meanwhile was not told: fetch anew what matters.
+    /// The subscription was interrupted and is active again. Changes in between were not reported: read again what matters.
     Restored,
 }
 
 impl Client {
-    /// Subscribes to changes, and waits until the server has granted something. Dropping the future gives the subscription up.
+    /// Subscribes to changes, and waits until the server has granted the subscription. Dropping the future ends it.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) where a legacy server has no resource subscriptions,
-    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) where too many calls are open, [`Rpc`](crate::ErrorKind::Rpc) where the
-    /// server refuses, [`Timeout`](crate::ErrorKind::Timeout) where it says nothing within the client's `request_timeout`,
-    /// [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where it ends the subscription before it grants anything,
-    /// [`Transport`](crate::ErrorKind::Transport) and [`Unauthorized`](crate::ErrorKind::Unauthorized) where the request fails on its
-    /// way, [`Closed`](crate::ErrorKind::Closed) where the connection is over, and
-    /// [`Cancelled`](crate::ErrorKind::Cancelled) where the runtime ends meanwhile.
+    /// [`Misuse`](crate::ErrorKind::Misuse) if a legacy server has no resource subscriptions,
+    /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded) if too many calls are in flight, [`Rpc`](crate::ErrorKind::Rpc) if
+    /// the server refuses, [`Timeout`](crate::ErrorKind::Timeout) if it does not answer within the client's `request_timeout`,
+    /// [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) if it ends the subscription before granting it,
+    /// [`Transport`](crate::ErrorKind::Transport), [`Tls`](crate::ErrorKind::Tls) and
+    /// [`Unauthorized`](crate::ErrorKind::Unauthorized) if the request fails on its way, [`Closed`](crate::ErrorKind::Closed)
+    /// if the connection has ended, and [`Cancelled`](crate::ErrorKind::Cancelled) if the runtime shuts down meanwhile.
     pub async fn subscription(&self, wanted: SubscriptionFilter) -> Result<Subscription, Error> {
         // Before the request: a change may follow the grant at once.
         let events = self.driver().listen();
@@ -76,20 +76,19 @@ impl Client {
 }
 
 impl Subscription {
-    /// What the server granted at first; it may be less than was wanted, and is nothing where a legacy server over HTTP has no
-    /// stream to tell of changes on.
+    /// What the server granted at first: possibly less than requested, and nothing if a legacy server over HTTP has no stream
+    /// to report changes on.
     pub fn granted(&self) -> &SubscriptionFilter {
         &self.granted
     }
 
-    /// The next change; `None` once the server has ended the subscription on purpose.
+    /// The next change; `None` once the server has ended the subscription regularly. Cancel safe.
     ///
-    /// A change of several subscriptions of one client is told to each of them that wants it, as often as the server
-    /// tells it. Cancel safe.
+    /// If several subscriptions of a client want the same change, each of them gets it, as often as the server reports it.
     ///
     /// # Errors
     ///
-    /// Why the subscription is over, once; after that `None`.
+    /// Why the subscription ended, once; after that `None`.
     pub async fn next(&mut self) -> Result<Option<Change>, Error> {
         loop {
             let event = tokio::select! {

@@ -1,36 +1,39 @@
 //! What kinds of failure there are.
 
-/// What kind of failure an [`Error`](crate::Error) is. Not the kind of a [transport's](crate::transport::ErrorKind) error, which tells
-/// more ways to break; what to do about each is in [the crate's text](crate#what-to-do-about-an-error).
+/// What kind of failure an [`Error`](crate::Error) is. [The crate's documentation](crate#errors) says what to do about each.
+/// The errors of the transport have [kinds of their own](crate::transport::ErrorKind), which are finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller cancelled the operation, or somebody the task that the call became.
+    /// The call was cancelled by the application, or its task was cancelled.
     Cancelled,
-    /// The connection is closed; where a process died, the message says how and ends with its last words.
+    /// The connection has ended. If a server process exited, the message has its exit status and the end of its standard
+    /// error.
     Closed,
-    /// The server needs input to finish the call, and the application's handler did not give it; see
-    /// [`Error::error_object`](crate::Error::error_object) for what the handler said. The server was not told.
+    /// The server needs input to finish the call (2026-07-28), and the application's handler refused it; see
+    /// [`Error::error_object`](crate::Error::error_object) for the handler's error. The server is not informed.
     InputRefused,
     /// A limit of this client was hit; [`Error::limit`](crate::Error::limit) says which.
     LimitExceeded,
-    /// The caller asked for something that this connection cannot do. Nothing was sent, or what was sent was not carried out.
+    /// The connection does not allow the call, or its arguments are invalid. Nothing was sent, or what was sent was not
+    /// carried out.
     Misuse,
-    /// The server broke the protocol.
+    /// The server violated the protocol.
     PeerMisbehaved,
     /// The server answered with an error object; see [`Error::error_object`](crate::Error::error_object).
     Rpc,
-    /// Nothing answered in time.
+    /// A time limit passed.
     Timeout,
-    /// There is no TLS with the server, and another attempt will not change that: a certificate that is not trusted, say. The message
-    /// says what to do, [`Error::tls_failure`](crate::Error::tls_failure) which it is.
+    /// The TLS handshake failed and would fail again, because of an untrusted certificate, say. The message says what to do;
+    /// [`Error::tls_failure`](crate::Error::tls_failure) has the reason.
     Tls,
     /// The server could not be reached or started, or the connection broke.
     Transport,
-    /// The server wants other credentials; see [`Error::www_authenticate`](crate::Error::www_authenticate).
+    /// The server requires other credentials (HTTP 401 or 403); see
+    /// [`Error::www_authenticate`](crate::Error::www_authenticate).
     Unauthorized,
-    /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, and it
-    /// takes a new connection to speak to that (then [`Error::error_object`](crate::Error::error_object) has its refusal).
+    /// Client and server have no protocol revision in common; or the server was replaced by one of the other era, which needs
+    /// a new connection (then [`Error::error_object`](crate::Error::error_object) has its error).
     UnsupportedVersion,
 }
 

@@ -1,7 +1,7 @@
 //! The limit that an error is about.
 
-/// A limit that was hit: the name of its configuration field, with the unit, and its value. It may be one of
-/// [`Limits`](crate::Limits) or of any other configuration that the client was given, those of the transport included.
+/// A limit that was hit: the name of its configuration field, with the unit, and its value. The field belongs to
+/// [`Limits`](crate::Limits) or to any other configuration of the client, that of the transport included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limit {

@@ -1,4 +1,4 @@
-//! The one error of the facade: opaque, with a kind to branch on and typed facts to read.
+//! The error type of this crate: opaque, with a kind to match on and typed facts.
 
 mod cause;
 mod kind;
@@ -28,8 +28,8 @@ const MAX_SHOWN_TAIL: usize = 2048;
 
 /// Why an operation of the client failed.
 ///
-/// `Display` is one line. What it shows of the server's own words is cut and its control characters are escaped;
-/// header values, environment values and session ids never get in.
+/// `Display` is one line. Server text in it is truncated and its control characters are escaped; header values, environment
+/// values and session ids are never included.
 #[derive(Clone)]
 pub struct Error {
     inner: Box<Inner>,
@@ -55,8 +55,8 @@ impl Error {
         self.inner.cause.kind()
     }
 
-    /// The error object that the server answered with, its text as the server wrote it; for
-    /// [`InputRefused`](ErrorKind::InputRefused) the one of the application's own handler.
+    /// The JSON-RPC error object of the server, its text unchanged; for [`InputRefused`](ErrorKind::InputRefused) that of the
+    /// application's own handler.
     pub fn error_object(&self) -> Option<&ErrorObject> {
         self.inner.cause.error_object()
     }
@@ -66,23 +66,23 @@ impl Error {
         self.inner.cause.limit()
     }
 
-    /// The HTTP status of the answer, where it was no success, also where it came with an error object.
+    /// The HTTP status, if the server answered with one other than 2xx, also where the body was a JSON-RPC error.
     pub fn status(&self) -> Option<u16> {
         self.inner.status.or_else(|| self.transport().and_then(mcp_transport::Error::status))
     }
 
-    /// Which server of a [`Host`](crate::host::Host) this is about, by the name that it has there.
+    /// The server of a [`Host`](crate::host::Host) that this is about, by its name there.
     pub fn server_name(&self) -> Option<&str> {
         self.inner.place.as_ref().map(|place| &*place.server)
     }
 
-    /// Which tool of that server was called with [`Host::call_tool`](crate::host::Host::call_tool), by the server's own name for it.
-    /// Untrusted.
+    /// The tool of that server that was called with [`Host::call_tool`](crate::host::Host::call_tool), by the server's name
+    /// for it. Untrusted.
     pub fn tool_name(&self) -> Option<&str> {
         self.inner.place.as_ref().and_then(|place| place.tool.as_deref())
     }
 
-    /// How the task of the call ended, where that is why there is no result.
+    /// How the task of the call ended, if that is why there is no result.
     pub fn task_error(&self) -> Option<&TaskError> {
         match &self.inner.cause {
             Cause::Call(CallError::Task(error)) => Some(error),
@@ -90,7 +90,7 @@ impl Error {
         }
     }
 
-    /// The output of a tool that is not what the tool declares, with the result itself; see [`schema`](crate::schema).
+    /// The violation of a tool's output schema, with the result itself; see [`schema`](crate::schema).
     #[cfg(feature = "schema")]
     pub fn output_error(&self) -> Option<&OutputError> {
         match &self.inner.cause {
@@ -99,7 +99,7 @@ impl Error {
         }
     }
 
-    /// The key of `_meta`, or the identifier of an extension, that breaks the grammar.
+    /// The `_meta` key or extension identifier that violates the grammar.
     pub fn invalid_key(&self) -> Option<&InvalidKey> {
         match &self.inner.cause {
             Cause::Key(error) | Cause::Misuse(Misuse::InvalidKey(error)) => Some(error),
@@ -107,20 +107,19 @@ impl Error {
         }
     }
 
-    /// Whether the request may have been carried out although no answer came back. Repeating such a call is safe
-    /// only if it is idempotent.
+    /// Whether the server may have carried out the request although no answer arrived. Repeating such a call is safe only if
+    /// it is idempotent.
     pub fn outcome_unknown(&self) -> bool {
         self.inner.outcome_unknown
     }
 
-    /// How the server process ended, where it did.
+    /// The exit status of the server process, if it exited.
     pub fn exit(&self) -> Option<ProcessExit> {
         self.transport().and_then(mcp_transport::Error::exit)
     }
 
-    /// The last words of the server process on its standard error, as much as
-    /// [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: where it ended, and for whatever reason connecting to it
-    /// failed, also where it was this client that ended it then. Untrusted.
+    /// The end of the server's standard error, as much as [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: if
+    /// the process exited, and whenever connecting to it failed, even if this client then ended it. Untrusted.
     pub fn stderr_tail(&self) -> Option<&str> {
         let own = self.inner.stderr_tail.as_deref();
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
@@ -131,7 +130,7 @@ impl Error {
         self.transport().map_or(&[], mcp_transport::Error::www_authenticate)
     }
 
-    /// Why there is no TLS with the server, where that is what failed.
+    /// Why the TLS handshake failed, if it did.
     pub fn tls_failure(&self) -> Option<TlsFailure> {
         match self.transport()?.kind() {
             mcp_transport::ErrorKind::Tls(failure) => Some(failure),
@@ -139,7 +138,7 @@ impl Error {
         }
     }
 
-    /// How long the call was waited for, where time ran out.
+    /// How long the call was waited for, if it timed out.
     pub fn timed_out_after(&self) -> Option<Duration> {
         match &self.inner.cause {
             Cause::Call(CallError::Timeout { after, .. }) => Some(*after),
@@ -147,14 +146,14 @@ impl Error {
         }
     }
 
-    /// How long the HTTP server wants to be left alone (`Retry-After`, RFC 9110 section 10.2.3), at most a day. Where the client tries
-    /// again by itself ([`ClientBuilder::retry`](crate::ClientBuilder::retry)) it waits so long, if the time of the call allows that.
+    /// How long the HTTP server asks to wait (`Retry-After`, RFC 9110 section 10.2.3), at most a day. Retries of the client
+    /// itself ([`ClientBuilder::retry`](crate::ClientBuilder::retry)) wait that long if the time of the call allows it.
     pub fn retry_after(&self) -> Option<Duration> {
         self.transport().and_then(mcp_transport::Error::retry_after)
     }
 
-    /// What the server did not say that it has, where the call was refused for that before anything was sent. Whoever lists all that
-    /// there is passes over such a refusal.
+    /// The capability that the server did not declare, if the call was refused for that before anything was sent. Code that
+    /// lists everything a server has ignores such a refusal.
     pub fn not_offered(&self) -> Option<ServerFeature> {
         match &self.inner.cause {
             Cause::Misuse(Misuse::NotDeclaredByServer { feature, .. }) => Some(*feature),
@@ -162,8 +161,8 @@ impl Error {
         }
     }
 
-    /// How the first attempt to connect ended, where a second one was made: a program that ended when it was asked for its
-    /// era is started once more, and an HTTP server that refused the newer transport is asked for the older one.
+    /// The error of the first attempt to connect, if a second one was made: a program that exits on the version probe is
+    /// started again, and an HTTP server that refuses Streamable HTTP is tried with HTTP+SSE.
     pub fn first_attempt(&self) -> Option<&Self> {
         self.inner.first_attempt.as_ref()
     }

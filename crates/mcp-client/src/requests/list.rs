@@ -18,9 +18,9 @@ use super::{Written, decode_by};
 use crate::client::Client;
 use crate::error::Error;
 
-/// A list of the server that has not been asked for yet.
+/// A list of the server that has not been requested yet.
 ///
-/// Take [`all`](Self::all) of it, go through its [`pages`](Self::pages), or ask for one [`page`](Self::page).
+/// Get all items with [`all`](Self::all), iterate over its [`pages`](Self::pages), or request one [`page`](Self::page).
 #[derive(Clone)]
 #[must_use = "a list is asked for by `all`, `pages` or `page`"]
 pub struct List<R> {
@@ -42,13 +42,13 @@ where
         &self.client
     }
 
-    /// Asks the server for each page, even where one is kept that it called fresh; see [`Call::fresh`](crate::Call::fresh).
+    /// Bypasses the cache for each page; see [`Call::fresh`](crate::Call::fresh).
     pub fn fresh(mut self) -> Self {
         self.asking.fresh = true;
         self
     }
 
-    /// How long to wait for each page, instead of the client's `request_timeout`.
+    /// The timeout for each page, in place of the client's `request_timeout`.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.asking.timeout = Some(timeout);
         self
@@ -60,20 +60,20 @@ where
         self
     }
 
-    /// How many pages to follow at most. Default 1,000. What was read by then is kept, and a diagnostic says so.
+    /// The maximum number of pages. Default 1,000. At the limit what was read is returned, with a diagnostic.
     pub fn max_pages(mut self, pages: usize) -> Self {
         self.asking.max_pages = pages;
         self
     }
 
-    /// How many bytes of pages to read at most. Default 64 MiB, four messages of the greatest default size. The page that
-    /// exceeds it is kept and is the last, and a diagnostic says so.
+    /// The maximum number of bytes of all pages. Default 64 MiB, four messages of the default maximum size. The page that
+    /// exceeds it is kept and is the last, with a diagnostic.
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.asking.max_bytes = bytes;
         self
     }
 
-    /// The pages one by one, each fetched when it is asked for.
+    /// The pages one by one, each requested on demand.
     pub fn pages(self) -> Pages<R> {
         let Self { client, first, asking } = self;
         let params = move |cursor: Option<&str>| {
@@ -86,14 +86,14 @@ where
         Pages { walk: Walk::new(client, R::METHOD, Box::new(params), asking), page: PhantomData }
     }
 
-    /// One page as the server sent it: the first, or the one behind the cursor of the request. Of a server that pages it is a part of the
-    /// list; its `next_cursor` says whether there is more.
+    /// One page as the server sent it: the first, or the one of the cursor in the request. `next_cursor` says whether there
+    /// are more.
     ///
     /// Dropping the future cancels the request.
     ///
     /// # Errors
     ///
-    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is not a page.
+    /// Those of a call, and [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) if the result is not a page.
     pub async fn page(self) -> Result<R::Result, Error> {
         let Self { client, first, asking } = self;
         let mut call = client.request(first);
@@ -103,16 +103,15 @@ where
 
     /// The items of all pages.
     ///
-    /// A server that no longer knows a cursor of its own is asked for the whole list again, once. One that repeats a cursor,
-    /// or goes beyond [`max_pages`](Self::max_pages) or [`max_bytes`](Self::max_bytes), is asked no further: what was read is
-    /// returned, and a diagnostic says so. An item that cannot be read is left out and reported as a diagnostic.
+    /// If the server no longer knows its own cursor, the whole list is requested again, once. If it repeats a cursor, or
+    /// exceeds [`max_pages`](Self::max_pages) or [`max_bytes`](Self::max_bytes), the list ends there, with a diagnostic. An
+    /// item that cannot be read is left out and reported as a diagnostic.
     ///
-    /// Dropping the future cancels the request for the page that is on its way.
+    /// Dropping the future cancels the current request.
     ///
     /// # Errors
     ///
-    /// The error of the first page that fails; the pages before it are given up, because a list with a hole is not
-    /// the list.
+    /// The error of the first page that fails; the pages before it are discarded, because an incomplete list is not the list.
     pub async fn all(self) -> Result<Vec<<R::Result as ListedItem>::Item>, Error> {
         let mut all = Vec::new();
         let mut pages = self.pages();
@@ -153,12 +152,12 @@ where
     R: Paginated + WithMeta + Serialize + Clone + Send + Sync + 'static,
     R::Result: ListedItem + Send + 'static,
 {
-    /// The next page; `None` after the last. A page that failed to arrive is asked for again by the next call; one that arrived
-    /// and cannot be read is not. Cancel safe: a dropped call is the same as a page that did not arrive.
+    /// The next page; `None` after the last. A page that failed to arrive is requested again by the next call; one that
+    /// arrived and cannot be read is not. Cancel safe: a dropped call counts as a page that did not arrive.
     ///
     /// # Errors
     ///
-    /// Those of a call, [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) where what came is not a page.
+    /// Those of a call, and [`PeerMisbehaved`](crate::ErrorKind::PeerMisbehaved) if the result is not a page.
     pub async fn next(&mut self) -> Result<Option<R::Result>, Error> {
         let Some(raw) = self.walk.arrival().await? else { return Ok(None) };
         self.take_in(raw).map(Some)

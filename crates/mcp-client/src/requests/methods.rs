@@ -24,7 +24,7 @@ impl<T> Call<T> {
         self
     }
 
-    /// Leaves the result as raw JSON, with every member the server sent. It is valid JSON, and nothing more is known of it.
+    /// Returns the result as raw JSON, with every member that the server sent. It is valid JSON; nothing else is checked.
     pub fn raw(self) -> Call<RawJson> {
         Call { untyped: self.untyped, reading: Reading::RAW }
     }
@@ -38,8 +38,10 @@ impl Client {
 
     /// `tools/call`. `arguments` must serialise to a JSON object; `()` sends none.
     ///
-    /// A tool that fails says so in the result (`CallToolResult::is_error`), so that a model can read it; an `Err`
-    /// means that there is no result. Nothing is retried: look at [`Error::outcome_unknown`](crate::Error::outcome_unknown) first.
+    /// A tool that fails says so in its result (`CallToolResult::is_error`), so that a model can read it; an `Err` means that
+    /// there is no result. The client repeats the call only where the server has certainly not processed it
+    /// ([`ClientBuilder::retry`](crate::ClientBuilder::retry)). Before you repeat it, check
+    /// [`Error::outcome_unknown`](crate::Error::outcome_unknown).
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
         self.call_tool_raw(name.into(), serde_json::value::to_raw_value(&arguments))
     }
@@ -92,7 +94,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare resources.
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) if the server did not declare resources.
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<ReadResourceResult> {
         self.read_resource_with(ReadResourceRequestParams::new(uri))
     }
@@ -102,21 +104,22 @@ impl Client {
         self.request(params)
     }
 
-    /// `resources/subscribe`, a request of the legacy era: [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated)
-    /// follows each change. In a new session it is asked for again.
+    /// `resources/subscribe`, a request of the legacy era: each change is then reported as
+    /// [`ClientEvent::ResourceUpdated`](crate::ClientEvent::ResourceUpdated). It is restored in a new session.
     ///
-    /// [`Client::subscription`] works in both eras, keeps itself up and ends itself. Where one that wants the same URI ends, the
-    /// server is told to unsubscribe it, what was subscribed to here included: use one way or the other for a URI.
+    /// [`Client::subscription`] works in both eras, restores itself and ends when dropped. When such a subscription to the
+    /// same URI ends, the server is told to unsubscribe the URI, and this subscription ends too: use only one of the two for a
+    /// URI.
     ///
     /// # Errors
     ///
-    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) under 2026-07-28, which has no such request, and where the
-    /// server does not declare subscriptions.
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) under 2026-07-28, which has no such request, or if the server
+    /// did not declare resource subscriptions.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<EmptyResult> {
         self.request(SubscribeRequestParams::new(uri))
     }
 
-    /// `resources/unsubscribe`, a request of the legacy era: takes back what [`subscribe`](Self::subscribe) asked for.
+    /// `resources/unsubscribe`, a request of the legacy era: ends what [`subscribe`](Self::subscribe) began.
     ///
     /// # Errors
     ///
@@ -134,7 +137,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare prompts.
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) if the server did not declare prompts.
     pub fn get_prompt<K: Into<String>, V: Into<String>>(
         &self,
         name: impl Into<String>,
@@ -155,23 +158,23 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare completions.
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) if the server did not declare completions.
     pub fn complete(&self, params: CompleteRequestParams) -> Call<CompleteResult> {
         self.request(params)
     }
 
-    /// `logging/setLevel`: the server then sends log messages of this level and above, as
-    /// [`ClientEvent::Log`](crate::ClientEvent::Log). Under 2026-07-28, which has no such request, the level is sent with each later
-    /// request, and the call ends at once.
+    /// `logging/setLevel`: the server then sends log messages of this level and above, reported as
+    /// [`ClientEvent::Log`](crate::ClientEvent::Log). Under 2026-07-28, which has no such request, the level is sent with each
+    /// later request, and this call ends at once.
     ///
     /// # Errors
     ///
-    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) where the server does not declare logging.
+    /// Those of a call, and [`Misuse`](crate::ErrorKind::Misuse) if the server did not declare logging.
     pub fn set_logging_level(&self, level: LoggingLevel) -> Call<EmptyResult> {
         self.request(SetLevelRequestParams::new(level))
     }
 
-    /// `ping`, a request of the legacy era: ends when the server has answered.
+    /// `ping`, a request of the legacy era: completes when the server has answered.
     ///
     /// # Errors
     ///

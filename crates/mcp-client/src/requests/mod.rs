@@ -1,4 +1,4 @@
-//! One call, from the method that names it to the value it brings back.
+//! Calls: the builder of a request and its future.
 
 mod list;
 mod methods;
@@ -39,8 +39,9 @@ pub(crate) type InspectFn = Box<dyn FnOnce(&RawJson) -> Result<(), Error> + Send
 
 /// A call that has not been sent yet. Await it to send it and to get its result.
 ///
-/// Dropping the future before it is done cancels the call: if the request may have left, the server is told with
-/// `notifications/cancelled`. What the server did by then stays unknown.
+/// Dropping the future before it is done cancels the call: if the request may have been sent, the server gets
+/// `notifications/cancelled` (in the modern era over HTTP, the response stream is closed instead). What the server did until
+/// then is unknown.
 #[must_use = "a call is sent when it is awaited"]
 pub struct Call<T> {
     pub(crate) untyped: Untyped,
@@ -64,61 +65,60 @@ pub(crate) struct Untyped {
 }
 
 impl<T> Call<T> {
-    /// How long to wait for the answer, instead of the client's `request_timeout`. Progress does not extend it unless
-    /// [`reset_on_progress`](Self::reset_on_progress) says so. While people answer what the server asks in the middle of the
-    /// call it stands still, up to [`max_total`](Self::max_total); afterwards it goes on where it stood.
+    /// How long to wait for the answer, in place of the client's `request_timeout`. Progress does not extend it unless
+    /// [`reset_on_progress`](Self::reset_on_progress) is set. The time is paused while the user answers what the server asks
+    /// in the middle of the call; then it continues, or starts anew if the answers go out in a new request (2026-07-28).
+    /// [`max_total`](Self::max_total) is not paused.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.untyped.options.timeout = timeout;
         self
     }
 
-    /// The hard end of the call, whatever its [`timeout`](Self::timeout) and progress say and however long people think in the
-    /// middle of it. Default: that of the client ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), or else 30
-    /// minutes, or the timeout where that is longer. Where several are said, here or with
-    /// [`reset_on_progress`](Self::reset_on_progress), the shortest counts, in whatever order: nobody undoes the end that another
-    /// one relies on.
+    /// The time limit of the call with everything in it, whatever its [`timeout`](Self::timeout), progress, and the time the
+    /// user takes for answers. Default: that of the client ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), or
+    /// else 30 minutes, or the timeout if that is longer. If set several times, here or with
+    /// [`reset_on_progress`](Self::reset_on_progress), the shortest counts.
     pub fn max_total(mut self, max_total: Duration) -> Self {
         let options = &mut self.untyped.options;
         options.max_total = Some(options.max_total.map_or(max_total, |said| said.min(max_total)));
         self
     }
 
-    /// Lets each progress notification start the timeout anew, up to `max_total` in all (see [`max_total`](Self::max_total)). Asks for
-    /// progress.
+    /// Restarts the timeout with each progress notification, up to [`max_total`](Self::max_total). Requests progress.
     pub fn reset_on_progress(mut self, max_total: Duration) -> Self {
         self.untyped.options.reset_on_progress = true;
         self.untyped.options.progress = true;
         self.max_total(max_total)
     }
 
-    /// Asks for progress and calls `listener` with each, on the task that awaits the call.
+    /// Requests progress and calls `listener` with each notification, on the task that awaits the call.
     pub fn on_progress(mut self, listener: impl FnMut(ProgressNotificationParams) + Send + 'static) -> Self {
         self.untyped.options.progress = true;
         self.untyped.on_progress = Some(Box::new(listener));
         self
     }
 
-    /// Asks the server even where a result is kept that it called fresh, and keeps the new one in its place. Only lists and
-    /// read resources of the modern era are kept at all, see [`ClientBuilder::cache`](crate::ClientBuilder::cache).
+    /// Bypasses the cache, and stores the new result in it. Only lists and resources of the modern era are cached at all, see
+    /// [`ClientBuilder::cache`](crate::ClientBuilder::cache).
     pub fn fresh(mut self) -> Self {
         self.untyped.options.cache = CacheUse::Refresh;
         self
     }
 
-    /// Asks the server in any case, and does not keep the result.
+    /// Bypasses the cache, and does not store the result in it.
     pub fn uncached(mut self) -> Self {
         self.untyped.options.cache = CacheUse::Never;
         self
     }
 
-    /// Names who makes this call, say one turn of an agent: questions that the server asks in the middle of it go to the
-    /// handler of this key ([`Desk::route`](crate::Desk::route)), where it can be told that they belong to it.
+    /// A key for the originator of this call, one turn of an agent, say: elicitations in the middle of it go to the handler of
+    /// this key ([`Desk::route`](crate::Desk::route)), if it can be determined that they belong to this call.
     pub fn elicitation_key(mut self, key: impl Into<Arc<str>>) -> Self {
         self.untyped.options.route = Some(key.into());
         self
     }
 
-    /// Does not try the call again where that would be safe; see [`ClientBuilder::retry`](crate::ClientBuilder::retry).
+    /// Disables retries for this call; see [`ClientBuilder::retry`](crate::ClientBuilder::retry).
     pub fn no_retry(mut self) -> Self {
         self.untyped.options.retry = false;
         self
@@ -130,7 +130,7 @@ impl<T> Call<T> {
         self
     }
 
-    /// Adds members to the request's `_meta`. Members that the protocol owns are not overwritten.
+    /// Adds members to the `_meta` of the request. Members that the protocol defines are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.untyped.add_meta(meta);
         self
@@ -258,7 +258,7 @@ impl<T> fmt::Debug for CallFuture<T> {
 }
 
 impl Client {
-    /// Any request that the specification defines, by the type of its params.
+    /// Sends any request that the specification defines, by the type of its params.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_client::Client) -> Result<(), mcp_client::Error> {
@@ -275,7 +275,7 @@ impl Client {
         Call { untyped, reading: Reading::of_request::<R>() }
     }
 
-    /// Any request at all, with its result as raw JSON.
+    /// Sends any request, and returns its result as raw JSON.
     ///
     /// `params` must serialise to a JSON object; its `_meta` member, if any, is kept. `()` and `None` send no params.
     pub fn request_raw(&self, method: impl Into<Cow<'static, str>>, params: impl Serialize) -> Call<RawJson> {

@@ -1,4 +1,4 @@
-//! Calls that are put away while somebody thinks, and taken up again later.
+//! Calls that are suspended when they need input, and resumed later.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,13 +10,13 @@ use super::{Call, Reading, Untyped};
 use crate::client::Client;
 use crate::error::Error;
 
-/// How a call ended that may be put away.
+/// The outcome of [`Call::or_suspend`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Outcome<T> {
-    /// With its result.
+    /// The result of the call.
     Done(T),
-    /// The server needs answers first. Store this, and give it to [`Client::resume`] with them, in this process or in
+    /// The server needs input first. Store this, and pass it to [`Client::resume`] with the answers, in this process or in
     /// another one.
     Suspended(SuspendedCall),
 }
@@ -28,11 +28,11 @@ pub(super) struct Resumed {
 }
 
 impl<T: 'static> Call<T> {
-    /// Sends the call, and puts it away where the server needs somebody's answer to finish it, in place of asking the
-    /// client's handlers. What the server asks is in [`SuspendedCall::requests`]: it was checked, and what the client
-    /// did not declare fails the call. A server of the legacy era asks the handlers as always.
+    /// Sends the call, and suspends it if the server needs input (2026-07-28), in place of asking the client's handlers. The
+    /// requests of the server are in [`SuspendedCall::requests`]. They have been checked; one that the client did not declare
+    /// support for fails the call. With a legacy server the handlers are asked as usual.
     ///
-    /// Dropping the future cancels the call, as awaiting it plainly does.
+    /// Dropping the future cancels the call.
     ///
     /// # Errors
     ///
@@ -52,14 +52,14 @@ impl<T: 'static> Call<T> {
 }
 
 impl Client {
-    /// Takes up a call that [`Call::or_suspend`] put away, with an answer for each of its requests. Awaiting it gives the
-    /// result of the call; it may be put away again.
+    /// Resumes a call that [`Call::or_suspend`] suspended, with an answer for each of its requests. Awaiting it gives the
+    /// result of the call; it may be suspended again.
     ///
     /// # Errors
     ///
-    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) where the call was made to another server, where an answer is
-    /// missing or does not fit its request (nothing was sent then), or where the server is a legacy one; and those of the
-    /// call. The server decides how long its state is good for.
+    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) if the call was made to another server, if an answer is missing or
+    /// does not fit its request (then nothing was sent), or if the server is a legacy one; and those of the call. How long the
+    /// state of a suspended call remains valid is up to the server.
     pub fn resume<T: DeserializeOwned + Send + 'static>(
         &self,
         suspended: SuspendedCall,

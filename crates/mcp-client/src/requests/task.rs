@@ -25,8 +25,8 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T> Call<T> {
-    /// Has the server answer this call with its result and never with a task, where the client takes tasks otherwise
-    /// ([`ClientBuilder::tasks`](crate::ClientBuilder::tasks)). A tool that runs as a task only refuses it.
+    /// Asks the server to answer this call with its result and not with a task, where tasks are enabled
+    /// ([`ClientBuilder::tasks`](crate::ClientBuilder::tasks)). A tool that only runs as a task refuses this.
     pub fn without_task(mut self) -> Self {
         self.untyped.options.task.declined = true;
         self

@@ -11,14 +11,14 @@ use crate::driver::RunningTask;
 use crate::error::Error;
 use crate::requests::Decode;
 
-/// A call that became a task, or had its result at once.
+/// A call that became a task, or returned its result at once.
 ///
-/// It is waited for in the background, at the pace that the server wants: the server is asked whether or not anybody looks.
-/// What the task asks reaches the client's handlers like any other question.
+/// The task is polled in the background, at the interval that the server asks for, whether or not this handle is used. Input
+/// requests of the task go to the client's handlers like any other.
 ///
-/// Dropping it gives up the wait. The task goes on at the server, unless
-/// [`TaskCall::cancel_on_drop`](crate::TaskCall::cancel_on_drop) was set; to come back to it, keep what
-/// [`stored`](Self::stored) gives. It keeps the connection alive.
+/// Dropping it stops waiting. The task continues at the server, unless
+/// [`TaskCall::cancel_on_drop`](crate::TaskCall::cancel_on_drop) was set; to resume it later, keep what
+/// [`stored`](Self::stored) returns. It keeps the connection open.
 #[must_use = "dropping a task gives up the wait for it"]
 pub struct Task<T> {
     client: Client,
@@ -46,20 +46,20 @@ impl<T> Task<T> {
         Ok(Self { client, running, done, method, decode })
     }
 
-    /// Where the task stands, by the newest word of the server; `None` for a call that had its result at once.
+    /// The latest status of the task; `None` for a call that returned its result at once.
     pub fn status(&self) -> Option<TaskUpdate> {
         self.running.news.borrow().as_ref().map(|news| news.update.clone())
     }
 
-    /// The next news of the task; `None` when there are no more, because it is over: see [`result`](Self::result). News that
-    /// come faster than they are looked at are skipped, and the newest is told. Cancel safe.
+    /// The next status change; `None` when the task is over: see [`result`](Self::result). If the status changes faster than
+    /// this is called, only the latest is seen. Cancel safe.
     pub async fn next_status(&mut self) -> Option<TaskUpdate> {
         self.running.news.changed().await.ok()?;
         self.running.news.borrow_and_update().as_ref().map(|news| news.update.clone())
     }
 
-    /// The task as plain data, for [`Client::resume_task`]; `None` for a call that had its result at once. It notes which
-    /// questions were answered by now, so that nobody is asked again: store it anew when that changed.
+    /// The task as plain data, for [`Client::resume_task`]; `None` for a call that returned its result at once. It records
+    /// which input requests have been answered, so that they are not asked again: store it again when that changed.
     pub fn stored(&self) -> Option<StoredTask> {
         let driver = self.client.driver();
         let kept = || self.running.news.borrow().as_ref().map(|news| news.stored.clone());
@@ -68,14 +68,14 @@ impl<T> Task<T> {
         Some(stored)
     }
 
-    /// Waits for the result: exactly what the call would have given without a task. Dropping the future gives up the wait,
-    /// as dropping the task does.
+    /// Waits for the result: exactly what the call would have returned without a task. Dropping the future stops waiting, as
+    /// dropping the task does.
     ///
     /// # Errors
     ///
-    /// Those of the call; [`Error::task_error`] says where it was the task that had no result. A failed task gives the error
+    /// Those of the call; [`Error::task_error`] is present if the task itself had no result. A failed task gives the error
     /// object of the call. After [`Timeout`](crate::ErrorKind::Timeout), [`Closed`](crate::ErrorKind::Closed) and
-    /// [`Transport`](crate::ErrorKind::Transport) the task may still be at work.
+    /// [`Transport`](crate::ErrorKind::Transport) the task may still be running.
     pub async fn result(mut self) -> Result<T, Error> {
         let raw = match self.done.take() {
             Some(raw) => Ok(raw),
@@ -85,9 +85,8 @@ impl<T> Task<T> {
         result.map_err(|error| self.client.driver().here(error))
     }
 
-    /// Asks the server to stop working on it, and waits until it has taken note. How the task ends is for
-    /// [`result`](Self::result) to say: it may be done before, and a server may decline. Nothing is sent for a call that had
-    /// its result at once.
+    /// Asks the server to cancel the task, and waits for its answer. How the task ends is what [`result`](Self::result)
+    /// returns: it may complete first, and a server may decline. Nothing is sent for a call that returned its result at once.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Calls that outlive their answer: the server takes its time, and the application comes back for the result.
+//! Tasks: calls whose result is fetched later.
 
 mod handle;
 mod start;
@@ -18,8 +18,8 @@ impl Client {
         self.request(cursor.map_or_else(ListTasksRequestParams::new, ListTasksRequestParams::after))
     }
 
-    /// `tasks/cancel`: asks the server to stop working on a task. It may be too late, and a server may decline; whoever
-    /// waits for the task learns how it ended.
+    /// `tasks/cancel`: asks the server to cancel a task. It may be too late, and a server may decline; whoever waits for the
+    /// task sees how it ends.
     pub fn cancel_task(&self, task_id: impl Into<String>) -> Call<CancelTaskResult> {
         self.request(CancelTaskRequestParams::new(task_id))
     }

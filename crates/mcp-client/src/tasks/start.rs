@@ -15,11 +15,11 @@ use crate::driver::TaskOrigin;
 use crate::error::Error;
 use crate::requests::{Call, Parts};
 
-/// A call that is going to be a task if the server makes it one. Await it to send it: that gives a [`Task`] as soon as
-/// there is one, or the result is there.
+/// A call that becomes a task if the server makes it one. Await it to send it: it returns a [`Task`] as soon as the task or
+/// the result exists.
 ///
-/// Dropping the future cancels the call, as dropping a [`Call`] does. A task that exists at the server by then goes on
-/// there, unless [`cancel_on_drop`](Self::cancel_on_drop) says otherwise.
+/// Dropping the future cancels the call. A task that already exists continues at the server, unless
+/// [`cancel_on_drop`](Self::cancel_on_drop) is set.
 ///
 /// # Errors
 ///
@@ -32,8 +32,8 @@ pub struct TaskCall<T> {
 }
 
 impl<T: 'static> Call<T> {
-    /// Makes this a task where the server runs such calls as tasks: with 2026-07-28 that is the server's decision, under
-    /// 2025-11-25 the tool has to allow it. One that answers at once gives a task that is done.
+    /// Requests a task where the server supports it: under 2026-07-28 the server decides, under 2025-11-25 the tool must allow
+    /// it. A call that returns its result at once gives a task that is done.
     ///
     /// Needs [`ClientBuilder::tasks`](crate::ClientBuilder::tasks). Without this method a call waits for its task by itself,
     /// and awaiting it gives the result.
@@ -53,11 +53,11 @@ impl<T: 'static> Call<T> {
 }
 
 impl Client {
-    /// Comes back to a task, on another connection or in another process. The tool is not called again.
+    /// Resumes waiting for a task, on another connection or in another process. The tool is not called again.
     ///
     /// # Errors
     ///
-    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) where the task is at another server, or without
+    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) if the task belongs to another server, or without
     /// [`ClientBuilder::tasks`](crate::ClientBuilder::tasks); and those of a task that the server does not know (any more),
     /// see [`Error::task_error`](crate::Error::task_error).
     pub fn resume_task(&self, stored: StoredTask) -> TaskCall<CallToolResult> {
@@ -73,9 +73,9 @@ impl Client {
 }
 
 impl<T> TaskCall<T> {
-    /// The hard end of the wait, counted from the call. Default: that of the client
-    /// ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), 30 minutes. The task goes on after it. One request about the
-    /// task has the call's timeout, and no longer than this. Where several are said, here or with
+    /// The time limit for waiting, counted from the call. Default: that of the client
+    /// ([`ClientBuilder::max_total`](crate::ClientBuilder::max_total)), or else 30 minutes. The task continues after it. Each
+    /// request about the task has the call's timeout, within this limit. If set several times, here or with
     /// [`Call::max_total`](crate::Call::max_total), the shortest counts.
     pub fn max_total(mut self, max_total: Duration) -> Self {
         let options = &mut self.parts.options;
@@ -83,21 +83,22 @@ impl<T> TaskCall<T> {
         self
     }
 
-    /// How long the server is asked to keep the task (2025-11-25; later the server decides). Default: its own choice.
+    /// How long the server is asked to keep the task (2025-11-25; in later revisions the server decides). Default: the
+    /// server's choice.
     pub fn keep_for(mut self, ttl: Duration) -> Self {
         self.parts.options.task.keep_for = Some(ttl);
         self
     }
 
-    /// Whether the server is asked to cancel the task when the wait for it is given up: by dropping the [`Task`], after
-    /// `max_total`, or without the input it needs. Default: no, and the task goes on.
+    /// Whether to cancel the task at the server when waiting is given up: when the [`Task`] is dropped, after `max_total`, or
+    /// without the input that it needs. Default: no, and the task continues.
     pub fn cancel_on_drop(mut self, cancel: bool) -> Self {
         self.parts.options.task.cancel_abandoned = cancel;
         self
     }
 
-    /// Has the server tell of changes by itself, where it does (2026-07-28, `subscriptions/listen`): they are seen at once,
-    /// and the server is asked less often. Takes a stream of its own over HTTP. Default: no.
+    /// Asks the server to report status changes itself, where it can (2026-07-28, `subscriptions/listen`): they are seen at
+    /// once, and the server is polled less often. Takes a stream of its own over HTTP. Default: no.
     pub fn listen(mut self) -> Self {
         self.listen = true;
         self
