@@ -9,7 +9,7 @@ use mcp_jsonrpc::{InFlight, RawJson, Removed, RequestId};
 use mcp_model::{MetaObject, ProtocolVersion, methods};
 
 use crate::cache::ResultCache;
-use crate::call::{Asked, CallId, CallKind, CallMap, CallOptions, CallState};
+use crate::call::{Asked, CallId, CallKind, CallMap, CallOptions, CallState, Stage};
 use crate::config::Config;
 use crate::deprecated::DeprecatedFeature;
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
@@ -138,8 +138,8 @@ impl Connection {
         }
         self.send_request(now, call, method, params, CallKind::Ordinary, options)?;
         self.mark_task(call, method, as_task.is_some(), options);
-        let url_retry = self.url_retry(method);
-        let kept = modern.is_some() || url_retry.is_some() || self.may_be_made_anew(method, options);
+        let url_permit = self.url_permit(method);
+        let kept = modern.is_some() || url_permit.is_some() || self.may_be_made_anew(method, options);
         if let Some(state) = self.calls.get_mut(&call) {
             if kept {
                 let mut asked = Asked::new(method, params, options);
@@ -149,7 +149,7 @@ impl Connection {
             if modern.is_none() {
                 state.setup = Setup::of(method, params);
             }
-            state.url_retry = url_retry;
+            state.url_permit = url_permit;
         }
         if !self.is_ready() {
             self.hold(now, call);
@@ -231,7 +231,8 @@ impl Connection {
         // By the request and not by its call: one that still lies with the driver may be answered by a server that guesses its
         // id, and then the call goes on with another.
         let state = self.wire.get(request).copied().and_then(|call| self.calls.get_mut(&call));
-        state.map(|state| state.dispatched = dispatched).is_some()
+        let request = state.and_then(|state| state.request_mut());
+        request.map(|request| request.dispatched = dispatched).is_some()
     }
 
     /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
@@ -302,7 +303,7 @@ impl Connection {
 
     /// Whether a request of this call has left and is not answered yet: not so while it waits to be sent, or for input.
     pub fn awaits_answer(&self, call: CallId) -> bool {
-        self.calls.get(&self.sent_for(call)).is_some_and(|state| state.on_wire && state.dispatched)
+        self.calls.get(&self.sent_for(call)).is_some_and(CallState::is_dispatched)
     }
 
     /// Whether the answer to this request is waited for: it was not answered, and its call has not given it up.
@@ -312,7 +313,7 @@ impl Connection {
 
     /// Whether the server has made a task of this call, which goes on whatever becomes of the requests about it.
     pub fn is_task(&self, call: CallId) -> bool {
-        self.calls.get(&call).and_then(|state| state.task.as_ref()).is_some_and(|task| task.exists())
+        self.calls.get(&call).is_some_and(CallState::is_task)
     }
 
     /// What the server said about itself; `None` before the handshake and after the end.
@@ -450,28 +451,33 @@ impl Connection {
 
     /// Takes a call out of every table, and its request out of the queue if it has not left. The caller ends it.
     pub(crate) fn remove_call(&mut self, call: CallId) -> Option<CallState> {
-        let state = self.calls.remove(&call)?;
-        self.disarm(state.deadline, Timer::Call(call));
-        self.disarm(state.retry_at, Timer::Retry(call));
-        if let Some(pause) = &state.pause {
-            self.withdraw_round(call, pause);
-        }
-        if let Some(task) = &state.task {
-            self.disarm(task.next_poll, Timer::Poll(call));
-        }
-        if state.url_retry.as_ref().is_some_and(|retry| retry.is_paused()) {
+        let state = self.take_call(call)?;
+        if matches!(state.stage, Stage::NeedsUrls(_)) {
             self.push_event(Event::UrlsRequiredEnded { call });
         }
-        if !state.on_wire {
-            return Some(state);
-        }
-        let removed = self.wire.remove(&state.wire_id);
-        debug_assert!(matches!(removed, Removed::Found(_)), "a call owns its id in the table");
-        if !state.dispatched {
-            self.transmits.retain(|transmit| match &transmit.kind {
-                TransmitKind::Request { id, .. } => *id != state.wire_id,
-                _ => true,
-            });
+        Some(state)
+    }
+
+    /// As [`remove_call`](Self::remove_call), where whoever waits for its URLs knows.
+    pub(crate) fn take_call(&mut self, call: CallId) -> Option<CallState> {
+        let state = self.calls.remove(&call)?;
+        self.disarm(state.time.deadline, Timer::Call(call));
+        match &state.stage {
+            Stage::Apart | Stage::NeedsUrls(_) => {}
+            Stage::Asking(request) => {
+                self.disarm(request.leaves_at, Timer::Retry(call));
+                let removed = self.wire.remove(&request.id);
+                debug_assert!(matches!(removed, Removed::Found(_)), "a call owns its id in the table");
+                if !request.dispatched {
+                    self.transmits.retain(|transmit| match &transmit.kind {
+                        TransmitKind::Request { id, .. } => *id != request.id,
+                        _ => true,
+                    });
+                }
+            }
+            Stage::NeedsInput(pause) => self.withdraw_round(call, pause),
+            Stage::Polling(at) => self.disarm(*at, Timer::Poll(call)),
+            Stage::Retrying(at) => self.disarm(Some(*at), Timer::Retry(call)),
         }
         Some(state)
     }

@@ -17,7 +17,6 @@ use crate::envelope::string_member;
 use crate::error::CallError;
 use crate::event::{Event, ListKind};
 use crate::phase::Phase;
-use crate::timers::Timer;
 
 /// Where a message came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +228,7 @@ impl Connection {
             error.data = None;
         }
         let Some(state) = self.remove_call(call) else { return };
-        if state.task.as_ref().is_some_and(|task| task.exists()) {
+        if state.is_task() {
             return self.handle_task_error(now, call, state, error);
         }
         let ended = match state.kind {
@@ -380,15 +379,13 @@ impl Connection {
             Some(last) => *last = LastProgress(Some(progress.progress)),
         }
         // Only a request has a time that a sign of life renews. A call that pauses, or waits for its task, may have a token still.
-        let renews = state.reset_on_progress && state.on_wire;
-        if renews && !state.questions.is_empty() {
-            // It stands still; this is for when it goes on.
-            state.time_left = Some(state.timeout);
-        } else if renews {
-            let renewed = state.renewed_deadline(now);
-            let old = std::mem::replace(&mut state.deadline, renewed);
-            self.disarm(old, Timer::Call(call));
-            self.arm(renewed, Timer::Call(call));
+        let (timeout, renewed) = (state.time.timeout, state.time.anew(now));
+        if let Some(request) = state.request_mut().filter(|request| request.reset_on_progress) {
+            match &mut request.standstill {
+                // This is for when it goes on.
+                Some(standstill) => standstill.time_left = Some(timeout),
+                None => self.set_deadline(call, renewed),
+            }
         }
         self.push_event(Event::Progress { call, progress });
     }

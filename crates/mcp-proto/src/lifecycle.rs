@@ -32,7 +32,7 @@ impl Connection {
         let (began, ends) = (handshake.began, handshake.ends);
         self.phase = Phase::Initializing(handshake);
         self.send_handshake(now, call, version, CallKind::Initialize)?;
-        self.set_deadline(call, began, ends);
+        self.set_handshake_deadline(call, began, ends);
         Ok(())
     }
 

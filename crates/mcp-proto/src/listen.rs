@@ -22,14 +22,13 @@ use mcp_model::{
     subscription_id,
 };
 
-use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::call::{CallId, CallKind, CallOptions, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
 use crate::gate;
 use crate::incoming::Origin;
-use crate::phase::Phase;
 use crate::renewal::Setup;
 use crate::timers::Timer;
 
@@ -110,11 +109,9 @@ impl Connection {
     }
 
     fn listen_to_legacy(&mut self, now: Instant, call: CallId, listening: Listening, options: &CallOptions) {
-        // It has no id: the requests of it have.
-        let mut state = CallState::new(CallKind::Listen, RequestId::Integer(0), now, options);
-        state.on_wire = false;
+        let mut state = CallState::new(CallKind::Listen, Stage::Apart, now, options);
         state.listening = Some(Box::new(listening));
-        self.arm(state.deadline, Timer::Call(call));
+        self.arm(state.time.deadline, Timer::Call(call));
         self.calls.insert(call, state);
     }
 
@@ -126,7 +123,7 @@ impl Connection {
         }
         let Some(state) = self.calls.get(&listen) else { return };
         let pending = state.listening.as_ref().map(|listening| listening.pending.clone());
-        let options = CallOptions::with_timeout(state.timeout);
+        let options = CallOptions::with_timeout(state.time.timeout);
         for uri in pending.unwrap_or_default() {
             let Some(params) = uri_params(&uri) else { continue };
             let request = self.next_call_id();
@@ -158,12 +155,9 @@ impl Connection {
     /// The server no longer knows the session of a request of this subscription. Returns whether that is taken care of: the
     /// subscription asks again in the next session, once.
     pub(crate) fn resubscribe(&mut self, now: Instant, request: CallId, listen: CallId) -> bool {
-        if let Some(asked) = self.calls.get_mut(&request)
-            && asked.session < self.session
-            && matches!(self.phase, Phase::Ready { .. })
+        if self.is_of_older_session(request)
+            && let Some(asked) = self.calls.get_mut(&request)
         {
-            // Others have made the new session meanwhile. This request only has to go there too.
-            asked.dispatched = false;
             let goes_on = !std::mem::replace(&mut asked.resent, true);
             if goes_on {
                 self.send_held(request);
@@ -240,8 +234,7 @@ impl Connection {
         listening.granted = Some(granted.clone());
         // What changed before nobody told: what is fetched from now on must be as new as the subscription.
         self.cache.clear();
-        let started = state.started;
-        self.set_deadline(call, started, None);
+        self.set_deadline(call, None);
         self.push_event(Event::Subscribed { call, granted });
     }
 
@@ -291,7 +284,8 @@ impl Connection {
     pub(crate) fn end_subscription(&mut self, now: Instant, id: &RequestId) {
         let Some(call) = self.wire.get(id).copied() else { return };
         // Nor what it has not seen yet.
-        if self.calls.get(&call).is_none_or(|state| state.kind != CallKind::Listen || !state.dispatched) {
+        if self.calls.get(&call).is_none_or(|state| state.kind != CallKind::Listen || !state.is_dispatched())
+        {
             return;
         }
         if let (Some(state), Ok(nothing)) = (self.remove_call(call), RawJson::from_text("{}".to_owned())) {
@@ -344,7 +338,9 @@ impl Connection {
     fn take_back_restoring(&mut self, uri: &str) -> bool {
         let is_for = |setup: &Setup| matches!(setup, Setup::Subscribe(restored, _) if restored == uri);
         let waiting = self.calls.iter().find(|(_, state)| {
-            state.kind == CallKind::Restore && !state.dispatched && state.setup.as_ref().is_some_and(is_for)
+            state.kind == CallKind::Restore
+                && !state.is_dispatched()
+                && state.setup.as_ref().is_some_and(is_for)
         });
         let waiting = waiting.map(|(call, _)| *call);
         waiting.and_then(|call| self.remove_call(call)).is_some()

@@ -9,7 +9,7 @@ use mcp_model::{
     methods,
 };
 
-use crate::call::{CallId, CallKind, CallOptions, CallState};
+use crate::call::{CallId, CallKind, CallOptions, CallState, Relisting};
 use crate::connection::Connection;
 use crate::deprecated::DeprecatedFeature;
 use crate::envelope::string_member;
@@ -177,7 +177,7 @@ impl Connection {
         };
         if state.kind == CallKind::Relist {
             // Why the tools could not be listed matters less than why they had to be.
-            let error = asked.mismatch.take().unwrap_or(error);
+            let error = asked.relisting.take().map_or(error, |relisting| relisting.mismatch);
             return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
         }
         if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
@@ -192,11 +192,11 @@ impl Connection {
         }
         self.cache.handle_refused(&asked.method, asked.params.as_ref(), error.code);
         if error.code == ErrorCode::HEADER_MISMATCH
-            && asked.mismatch.is_none()
+            && asked.relisting.is_none()
             && asked.method == methods::TOOLS_CALL
             && self.config.wire == Wire::Exchanges
         {
-            asked.mismatch = Some(error);
+            asked.relisting = Some(Relisting { mismatch: error, pages: 0 });
             return self.relist(now, call, state, None);
         }
         let refused = self.refused(error);

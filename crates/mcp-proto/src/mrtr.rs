@@ -23,7 +23,7 @@ use mcp_elicitation::ElicitRequest;
 use mcp_jsonrpc::{ErrorObject, ParseError, RawJson, RawRef, RequestId};
 use mcp_model::{FromJson, InputRequest as Embedded, InputRequiredResult, ToJson, methods};
 
-use crate::call::{CallId, CallKind, CallState};
+use crate::call::{CallId, CallKind, CallState, Stage};
 use crate::connection::Connection;
 use crate::deprecated::DeprecatedFeature;
 use crate::error::{CallError, Misuse};
@@ -201,14 +201,12 @@ impl Connection {
             self.arm(pause.resumes, Timer::Pace(call));
         }
         let at_once = pause.resumes.is_some_and(|at| at <= now);
-        state.dispatched = false;
         if !pause.open.is_empty() {
             // The time that people take is not the server's.
-            state.deadline = state.hard_deadline;
+            state.time.deadline = state.time.hard_deadline;
         }
-        self.arm(state.deadline, Timer::Call(call));
-        state.on_wire = false;
-        state.pause = Some(Box::new(pause));
+        self.arm(state.time.deadline, Timer::Call(call));
+        state.stage = Stage::NeedsInput(Box::new(pause));
         self.calls.insert(call, state);
         if at_once {
             self.resume(now, call);
@@ -229,7 +227,9 @@ impl Connection {
         if self.calls.get(&call).is_some_and(|state| state.task.is_some()) {
             return self.take_task_input(now, call, &key, answer);
         }
-        let Some(pause) = self.calls.get_mut(&call).and_then(|state| state.pause.as_mut()) else { return };
+        let Some(Stage::NeedsInput(pause)) = self.calls.get_mut(&call).map(|state| &mut state.stage) else {
+            return;
+        };
         pause.open.retain(|open| *open != request);
         match answer {
             Ok(answer) => {
@@ -250,13 +250,13 @@ impl Connection {
     /// Sends the next request of a paused call.
     pub(crate) fn resume(&mut self, now: Instant, call: CallId) {
         let Some(mut state) = self.remove_call(call) else { return };
-        let (Some(pause), Some(asked)) = (state.pause.take(), state.asked.as_mut()) else { return };
-        match with_input(asked.params.as_ref(), &pause) {
+        let (Stage::NeedsInput(pause), Some(asked)) = (&state.stage, state.asked.as_mut()) else { return };
+        // People were asked: the server has its time anew. What the client repeats by itself takes of the time of the call.
+        let time = if pause.resumes.is_none() { NextTime::Anew } else { NextTime::Left };
+        match with_input(asked.params.as_ref(), pause) {
             Ok(params) => asked.answered = Some(params),
             Err(error) => return self.end_call(now, call, &state, Err(error)),
         }
-        // People were asked: the server has its time anew. What the client repeats by itself takes of the time of the call.
-        let time = if pause.resumes.is_none() { NextTime::Anew } else { NextTime::Left };
         self.send_asked(now, call, state, time);
     }
 

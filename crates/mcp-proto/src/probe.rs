@@ -98,7 +98,7 @@ impl Connection {
         self.phase = Phase::Probing(handshake);
         let options = CallOptions::with_timeout(self.config.initialize_timeout);
         self.send_request(now, call, methods::SERVER_DISCOVER, None, CallKind::Probe, &options)?;
-        self.set_deadline(call, began, earliest(ends, patience));
+        self.set_handshake_deadline(call, began, earliest(ends, patience));
         Ok(())
     }
 

@@ -123,6 +123,7 @@ impl Connection {
         let has_sessions =
             matches!(self.phase, Phase::Ready { .. } | Phase::Renewing(_) | Phase::Lost { .. })
                 && self.phase.modern().is_none();
+        let is_late = self.is_of_older_session(call);
         let Some(state) = self.calls.get_mut(&call).filter(|_| has_sessions) else { return false };
         match state.kind {
             CallKind::Ordinary if !state.resent => {}
@@ -130,13 +131,21 @@ impl Connection {
             _ => return false,
         }
         state.resent = true;
-        state.dispatched = false;
-        if state.session < self.session && matches!(self.phase, Phase::Ready { .. }) {
-            // The refusal was on its way while others made the new session. This call only has to go there too.
+        if let Some(request) = state.request_mut() {
+            request.dispatched = false;
+        }
+        if is_late {
             self.send_held(call);
             return true;
         }
         self.renew_for(now, call)
+    }
+
+    /// Whether there is another session by now than the one that the request of this call was sent in. Then a refusal was on its way
+    /// while others made the new one, and the request only has to go there too.
+    pub(crate) fn is_of_older_session(&self, call: CallId) -> bool {
+        let request = self.calls.get(&call).and_then(|state| state.request());
+        self.is_ready() && request.is_some_and(|request| request.session < self.session)
     }
 
     /// There is no session any more, and this call waits for a new one. Returns whether there will be one.
@@ -278,12 +287,13 @@ impl Connection {
     }
 
     pub(crate) fn send_held(&mut self, call: CallId) {
+        let session = self.session;
         // One that was answered all the same, while it waited, may wait for something else by now.
-        let Some(state) = self.calls.get_mut(&call).filter(|state| state.on_wire) else { return };
-        state.session = self.session;
+        let Some(request) = self.calls.get_mut(&call).and_then(|state| state.request_mut()) else { return };
+        (request.session, request.dispatched) = (session, false);
         let kind =
-            TransmitKind::Request { id: state.wire_id.clone(), establishes_session: false, resumable: true };
-        let message = state.message.clone();
+            TransmitKind::Request { id: request.id.clone(), establishes_session: false, resumable: true };
+        let message = request.message.clone();
         let head = self.plain_head();
         self.queue_message(message, kind, Some(call), head);
     }

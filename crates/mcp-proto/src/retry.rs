@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use mcp_model::methods;
 
-use crate::call::{CallId, CallKind, CallOptions};
+use crate::call::{CallId, CallKind, CallOptions, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::Wire;
@@ -153,17 +153,16 @@ impl Connection {
         }
         let method = state.asked.as_ref().map(|asked| asked.method.as_str());
         let idempotent = shakes_hands || method.is_some_and(is_idempotent);
-        let left_or_may = state.dispatched || failure == Failure::NotSent;
+        let left_or_may = state.is_dispatched() || failure == Failure::NotSent;
         let is_own = matches!(state.kind, CallKind::Restore | CallKind::Subscribe(_));
         let is_made_anew = match state.kind {
             CallKind::Ordinary => true,
             // As it was made, which is all that a legacy server needs.
             _ => shakes_hands || is_own && self.phase.modern().is_none(),
         };
-        let under_way = is_made_anew && state.on_wire && left_or_may;
+        let under_way = is_made_anew && state.request().is_some() && left_or_may;
         // Once there is a task, the request under way is about it; that waits and asks again by itself.
-        let is_task = state.task.as_ref().is_some_and(|task| task.exists());
-        let allowed = under_way && !is_task && failure.allows(idempotent);
+        let allowed = under_way && !state.is_task() && failure.allows(idempotent);
         if !allowed || state.retries_left == 0 {
             return false;
         }
@@ -178,12 +177,15 @@ impl Connection {
         self.resume_deadline(now, call);
         let Some(state) = self.calls.get_mut(&call) else { return false };
         state.retries_left = left - 1;
-        state.dispatched = false;
-        state.retry_at = Some(at);
-        if state.asked.is_some() || shakes_hands {
+        let is_made_anew = state.asked.is_some() || shakes_hands;
+        let Some(request) = state.request_mut() else { return false };
+        if is_made_anew {
             // What was sent may still be answered, and that answer is for nobody.
-            state.on_wire = false;
-            self.wire.remove(&state.wire_id);
+            self.wire.remove(&request.id);
+            state.stage = Stage::Retrying(at);
+        } else {
+            // Nobody has seen it, so it will be the same message.
+            (request.dispatched, request.leaves_at) = (false, Some(at));
         }
         self.arm(Some(at), Timer::Retry(call));
         let (why, wait) = (failure.describe(), wait.as_millis());
@@ -199,11 +201,11 @@ impl Connection {
     /// The wait is over.
     pub(crate) fn repeat(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.calls.get_mut(&call) else { return };
-        state.retry_at = None;
         if state.kind.is_handshake() {
             return self.shake_hands_again(now, call);
         }
-        let (kind, is_as_it_was) = (state.kind, state.asked.is_none());
+        let kind = state.kind;
+        let is_as_it_was = state.request_mut().map(|request| request.leaves_at = None).is_some();
         match kind {
             // It is asked for anew when there is a session.
             CallKind::Subscribe(listen) if !self.is_ready() => {
@@ -216,7 +218,6 @@ impl Connection {
             _ => {}
         }
         if is_as_it_was {
-            // Nobody has seen it, so it is the same message.
             return if self.is_ready() { self.send_held(call) } else { self.hold(now, call) };
         }
         let Some(state) = self.remove_call(call) else { return };

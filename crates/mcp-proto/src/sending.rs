@@ -16,10 +16,9 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
-use mcp_jsonrpc::{RawJson, RequestId};
+use mcp_jsonrpc::RawJson;
 
-use crate::call::{CallId, CallKind, CallOptions, CallState, LastProgress, earliest};
+use crate::call::{CallId, CallKind, CallOptions, CallState, CallTime, LastProgress, Request, Stage};
 use crate::connection::Connection;
 use crate::envelope::{self, Params};
 use crate::error::{CallError, Misuse};
@@ -46,10 +45,19 @@ pub(crate) enum NextTime {
     Left,
 }
 
-/// A request that has its id.
+impl NextTime {
+    fn deadline(self, now: Instant, time: &CallTime) -> Option<Instant> {
+        match self {
+            Self::Anew => time.anew(now),
+            Self::Endless => time.hard_deadline,
+            Self::Left => time.deadline,
+        }
+    }
+}
+
+/// A request that has its id, and what goes with it to the transport.
 struct Written {
-    id: RequestId,
-    message: Bytes,
+    request: Request,
     head: Head,
     resumable: bool,
 }
@@ -71,25 +79,25 @@ impl Connection {
         if kind != CallKind::Renew && self.calls.len() >= limit {
             return Err(Misuse::TooManyCalls { limit });
         }
-        let written = self.write_request(call, method, params, kind, options)?;
-        let mut state = CallState::new(kind, written.id.clone(), now, options);
+        let Written { request, head, resumable } = self.write_request(call, method, params, kind, options)?;
+        let mut state = CallState::new(kind, Stage::Asking(request), now, options);
         state.retries_left = self.config.retry.retries(options);
-        self.queue_request(call, state, written);
+        self.queue_request(call, state, head, resumable);
         Ok(())
     }
 
     /// Makes the next request of a call, under a new id. `state` is out of the tables. The call has its place until it ends,
     /// and ends here where the request cannot be written.
     pub(crate) fn send_again(&mut self, now: Instant, call: CallId, mut state: CallState, next: Next) {
-        let is_task = state.task.as_ref().is_some_and(|task| task.exists());
+        let is_task = state.is_task();
         let about_task = state.task.as_ref().filter(|_| is_task).map(|task| task.options());
         let asked = state.asked.as_ref();
         // Invariant: a call that goes on was kept as it was asked for, or is a task.
         let Some(options) = about_task.or_else(|| asked.map(|asked| &asked.options)) else { return };
         let method = next.method.or_else(|| asked.map(|asked| asked.method.as_str())).unwrap_or_default();
-        let (has_progress, reset_on_progress) = (options.progress, options.reset_on_progress);
+        let has_progress = options.progress;
         let written = self.write_request(call, method, next.params.as_ref(), next.kind, options);
-        let written = match written {
+        let Written { request, head, resumable } = match written {
             Ok(written) => written,
             Err(misuse) => {
                 let error = CallError::Unsendable { misuse, dispatched: is_task };
@@ -99,22 +107,14 @@ impl Connection {
         if has_progress {
             state.progress = Some(LastProgress(None));
         }
-        state.reset_on_progress = reset_on_progress;
-        state.kind = next.kind;
-        state.wire_id.clone_from(&written.id);
-        (state.on_wire, state.dispatched) = (true, false);
-        (state.pause, state.retry_at, state.time_left) = (None, None, None);
-        state.questions.clear();
-        state.resent &= next.time == NextTime::Left;
-        state.deadline = match next.time {
-            NextTime::Anew => earliest(now.checked_add(state.timeout), state.hard_deadline),
-            NextTime::Endless => state.hard_deadline,
-            NextTime::Left => state.deadline,
-        };
         if let Some(task) = &mut state.task {
-            task.asked_for_by(&written.id);
+            task.asked_for_by(&request.id);
         }
-        self.queue_request(call, state, written);
+        state.kind = next.kind;
+        state.stage = Stage::Asking(request);
+        state.resent &= next.time == NextTime::Left;
+        state.time.deadline = next.time.deadline(now, &state.time);
+        self.queue_request(call, state, head, resumable);
         if !self.is_ready() {
             self.hold(now, call);
         }
@@ -152,7 +152,18 @@ impl Connection {
         match encoded {
             Ok(head) => {
                 let resumable = !kind.establishes_session() && protocol.is_none();
-                Ok(Written { id, message: self.take_message(), head, resumable })
+                let (message, session) = (self.take_message(), self.session);
+                let reset_on_progress = options.reset_on_progress;
+                let request = Request {
+                    id,
+                    message,
+                    session,
+                    dispatched: false,
+                    leaves_at: None,
+                    reset_on_progress,
+                    standstill: None,
+                };
+                Ok(Written { request, head, resumable })
             }
             Err(refused) => {
                 self.wire.remove(&id);
@@ -161,18 +172,15 @@ impl Connection {
         }
     }
 
-    fn queue_request(&mut self, call: CallId, mut state: CallState, written: Written) {
-        let Written { id, message, head, resumable } = written;
-        let kind = state.kind;
-        state.message = message.clone();
-        state.session = self.session;
-        self.arm(state.deadline, Timer::Call(call));
-        self.calls.insert(call, state);
+    fn queue_request(&mut self, call: CallId, state: CallState, head: Head, resumable: bool) {
+        let leaves = state.kind.is_handshake() || self.is_ready();
         // What is asked while the session is renewed goes out with what is held.
-        if kind.is_handshake() || self.is_ready() {
-            let establishes_session = kind.establishes_session();
-            let kind = TransmitKind::Request { id, establishes_session, resumable };
-            self.queue_message(message, kind, Some(call), head);
+        if let Some(request) = state.request().filter(|_| leaves) {
+            let establishes_session = state.kind.establishes_session();
+            let kind = TransmitKind::Request { id: request.id.clone(), establishes_session, resumable };
+            self.queue_message(request.message.clone(), kind, Some(call), head);
         }
+        self.arm(state.time.deadline, Timer::Call(call));
+        self.calls.insert(call, state);
     }
 }

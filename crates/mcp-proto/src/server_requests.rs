@@ -198,7 +198,7 @@ impl Connection {
         let mut waiting = self
             .calls
             .values()
-            .filter(|state| state.kind == CallKind::Ordinary && state.on_wire)
+            .filter(|state| state.kind == CallKind::Ordinary && state.request().is_some())
             .map(|state| state.route.as_ref());
         let route = waiting.next()??;
         waiting.all(|other| other == Some(route)).then(|| Arc::clone(route))

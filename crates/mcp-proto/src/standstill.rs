@@ -13,11 +13,20 @@
 //! A call knows its questions by name, and one whose request is made again begins with none: a question that came in the
 //! middle of the old request neither holds up the time of the new one, nor lets it run when it ends.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::call::{CallId, CallKind};
+use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::event::{Event, ServerRequestId};
+
+/// What the time of a request stands still for.
+#[derive(Debug)]
+pub(crate) struct Standstill {
+    /// Open questions, at least one.
+    questions: Vec<ServerRequestId>,
+    /// What was left of its time when it began to stand still; `None` = more than the clock can express.
+    pub(crate) time_left: Option<Duration>,
+}
 
 impl Connection {
     /// A question is asked. Returns the calls whose time stands still for it.
@@ -34,15 +43,18 @@ impl Connection {
         let mut standing = Vec::new();
         for call in held {
             let Some(state) = self.calls.get_mut(&call) else { continue };
-            if state.kind != CallKind::Ordinary || !state.on_wire || !state.dispatched {
+            if state.kind != CallKind::Ordinary || !state.is_dispatched() {
                 continue;
             }
             standing.push(call);
-            state.questions.push(question);
-            if state.questions.len() == 1 {
-                state.time_left = state.deadline.map(|deadline| deadline.saturating_duration_since(now));
-                let (started, end) = (state.started, state.hard_deadline);
-                self.set_deadline(call, started, end);
+            let time_left = state.time.deadline.map(|deadline| deadline.saturating_duration_since(now));
+            let end = state.time.hard_deadline;
+            let Some(request) = state.request_mut() else { continue };
+            if let Some(standstill) = &mut request.standstill {
+                standstill.questions.push(question);
+            } else {
+                request.standstill = Some(Box::new(Standstill { questions: vec![question], time_left }));
+                self.set_deadline(call, end);
             }
         }
         standing
@@ -51,10 +63,9 @@ impl Connection {
     /// The request of a call on the wire is no more: its questions hold up nothing, and its time goes on.
     pub(crate) fn resume_deadline(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.calls.get_mut(&call) else { return };
-        if !state.questions.is_empty() {
-            let (started, end) = (state.started, state.deadline_without_questions(now));
-            state.questions.clear();
-            self.set_deadline(call, started, end);
+        let end = state.deadline_without_questions(now);
+        if state.request_mut().is_some_and(|request| request.standstill.take().is_some()) {
+            self.set_deadline(call, end);
             self.push_event(Event::CallDeadlineMoved { call });
         }
     }
@@ -63,15 +74,26 @@ impl Connection {
     pub(crate) fn resume_deadlines(&mut self, now: Instant, question: ServerRequestId, standing: &[CallId]) {
         for &call in standing {
             let Some(state) = self.calls.get_mut(&call) else { continue };
-            // One whose request was made again meanwhile knows nothing of it.
-            let Some(at) = state.questions.iter().position(|open| *open == question) else { continue };
-            state.questions.swap_remove(at);
-            // One that is paused by now counts by another time.
-            if state.questions.is_empty() && state.on_wire {
-                let (started, end) = (state.started, state.resumed_deadline(now));
-                self.set_deadline(call, started, end);
-                self.push_event(Event::CallDeadlineMoved { call });
+            // One whose request was made again meanwhile, or that waits for something else by now, knows nothing of it.
+            let standstill = state.request_mut().and_then(|request| request.standstill.as_mut());
+            let questions = standstill.map(|standstill| &mut standstill.questions);
+            let Some(questions) = questions.filter(|questions| questions.contains(&question)) else {
+                continue;
+            };
+            questions.retain(|open| *open != question);
+            if questions.is_empty() {
+                self.resume_deadline(now, call);
             }
+        }
+    }
+}
+
+impl CallState {
+    /// The deadline if its time stands still no longer from `now` on.
+    pub(crate) fn deadline_without_questions(&self, now: Instant) -> Option<Instant> {
+        match self.request().and_then(|request| request.standstill.as_ref()) {
+            Some(standstill) => self.time.resumed(now, standstill.time_left),
+            None => self.time.deadline,
         }
     }
 }

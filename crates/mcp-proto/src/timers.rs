@@ -44,19 +44,23 @@ impl Connection {
     /// When this call ends or goes on by itself, for drivers in which each call waits for its own deadline.
     pub fn call_deadline(&self, call: CallId) -> Option<Instant> {
         let state = self.calls.get(&call)?;
-        let goes_on = state.pause.as_ref().and_then(|pause| pause.resumes);
-        let goes_on =
-            goes_on.or_else(|| state.task.as_ref().and_then(|task| task.next_poll)).or(state.retry_at);
-        earliest(state.deadline, goes_on)
+        earliest(state.time.deadline, state.stage.goes_on())
     }
 
-    /// Gives a call another deadline, counted from another beginning.
-    pub(crate) fn set_deadline(&mut self, call: CallId, started: Instant, deadline: Option<Instant>) {
+    /// Gives a call another deadline.
+    pub(crate) fn set_deadline(&mut self, call: CallId, deadline: Option<Instant>) {
         let Some(state) = self.calls.get_mut(&call) else { return };
-        state.started = started;
-        let old = std::mem::replace(&mut state.deadline, deadline);
+        let old = std::mem::replace(&mut state.time.deadline, deadline);
         self.disarm(old, Timer::Call(call));
         self.arm(deadline, Timer::Call(call));
+    }
+
+    /// As [`set_deadline`](Self::set_deadline), for a request of a handshake that `began` with another one.
+    pub(crate) fn set_handshake_deadline(&mut self, call: CallId, began: Instant, deadline: Option<Instant>) {
+        if let Some(state) = self.calls.get_mut(&call) {
+            state.time.started = began;
+        }
+        self.set_deadline(call, deadline);
     }
 
     pub(crate) fn arm(&mut self, at: Option<Instant>, timer: Timer) {

@@ -102,7 +102,9 @@ impl Connection {
         let params = cursor.and_then(|cursor| ListToolsRequestParams::after(cursor).to_json().ok());
         let params = params.map(RawJson::from);
         let (kind, method) = (CallKind::Relist, Some(methods::TOOLS_LIST));
-        state.relisted += 1;
+        if let Some(relisting) = state.asked.as_mut().and_then(|asked| asked.relisting.as_mut()) {
+            relisting.pages += 1;
+        }
         // What the client asks by itself in the middle of a call takes of the time of that call.
         self.send_again(now, call, state, Next { kind, method, params, time: NextTime::Left });
     }
@@ -118,13 +120,15 @@ impl Connection {
         let complete = inspect_result_type(result.as_str()).is_ok_and(|kind| kind == ResultType::Complete);
         let page = complete.then(|| listed(result)).flatten();
         let Some((_, next_cursor)) = page else {
-            let mismatch = state.asked.as_mut().and_then(|asked| asked.mismatch.take());
-            let error = mismatch.map_or_else(not_listed, CallError::Rpc);
+            let relisting = state.asked.as_mut().and_then(|asked| asked.relisting.take());
+            let error = relisting.map_or_else(not_listed, |relisting| CallError::Rpc(relisting.mismatch));
             return self.end_call(now, call, &state, Err(error));
         };
         drop(self.list_tools(result));
+        let relisting = state.asked.as_ref().and_then(|asked| asked.relisting.as_ref());
+        let pages = relisting.map_or(0, |relisting| relisting.pages);
         match next_cursor {
-            Some(cursor) if state.relisted < self.config.limits.max_relisted_pages => {
+            Some(cursor) if pages < self.config.limits.max_relisted_pages => {
                 self.relist(now, call, state, Some(cursor));
             }
             _ => self.resend(now, call, state),

@@ -24,7 +24,7 @@ use mcp_elicitation::{RetryPermit, URL_ELICITATION_REQUIRED, UrlBatch};
 use mcp_jsonrpc::{ErrorObject, RawJson};
 use mcp_model::ProtocolVersion;
 
-use crate::call::{CallId, CallState};
+use crate::call::{CallId, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
@@ -58,32 +58,13 @@ impl fmt::Debug for UrlsRequired {
     }
 }
 
-/// What a call knows that may be refused for URL elicitations.
-#[derive(Debug)]
-pub(crate) struct UrlRetry {
-    /// Taken by the first refusal and never given back.
-    permit: Option<RetryPermit>,
-    /// The refusal, while the call is paused for it.
-    refusal: Option<ErrorObject>,
-}
-
-impl UrlRetry {
-    pub(crate) const fn is_paused(&self) -> bool {
-        self.refusal.is_some()
-    }
-
-    pub(crate) const fn take_refusal(&mut self) -> Option<ErrorObject> {
-        self.refusal.take()
-    }
-}
-
 impl Connection {
     /// What a call of this method needs to go on after error -32042, where it may.
-    pub(crate) fn url_retry(&self, method: &str) -> Option<UrlRetry> {
+    pub(crate) fn url_permit(&self, method: &str) -> Option<RetryPermit> {
         let version = self.server()?.protocol_version;
         let may =
             version == ProtocolVersion::V2025_11_25 && self.config.elicitation.url && takes_input(method);
-        may.then(|| UrlRetry { permit: Some(RetryPermit::new()), refusal: None })
+        may.then(RetryPermit::new)
     }
 
     /// The server refused a legacy call. `state` is out of the tables.
@@ -94,11 +75,9 @@ impl Connection {
         mut state: CallState,
         error: ErrorObject,
     ) {
-        let permit = match &mut state.url_retry {
-            Some(retry) if error.code.get() == URL_ELICITATION_REQUIRED => retry.permit.take(),
-            _ => None,
-        };
-        let Some(permit) = permit else {
+        let is_for_urls = error.code.get() == URL_ELICITATION_REQUIRED;
+        // Never given back: a second refusal is the end of the call.
+        let Some(permit) = state.url_permit.take_if(|_| is_for_urls) else {
             let refused = self.refused(error);
             return self.end_call(now, call, &state, Err(refused));
         };
@@ -110,14 +89,10 @@ impl Connection {
                 return self.end_call(now, call, &state, Err(CallError::Rpc(error)));
             }
         };
-        if let Some(retry) = &mut state.url_retry {
-            retry.refusal = Some(error);
-        }
-        state.dispatched = false;
-        state.on_wire = false;
-        state.deadline = state.hard_deadline;
-        self.arm(state.deadline, Timer::Call(call));
-        let (route, deadline) = (state.route.clone(), state.deadline);
+        state.stage = Stage::NeedsUrls(Box::new(error));
+        state.time.deadline = state.time.hard_deadline;
+        self.arm(state.time.deadline, Timer::Call(call));
+        let (route, deadline) = (state.route.clone(), state.time.deadline);
         self.calls.insert(call, state);
         self.push_event(Event::UrlsRequired(UrlsRequired { call, route, batch, permit, deadline }));
     }
@@ -128,7 +103,7 @@ impl Connection {
     /// # Errors
     /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
     pub fn handle_urls_done(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
-        let (state, _) = self.take_paused(call)?;
+        let state = self.take_refused(call)?;
         self.send_asked(now, call, state, NextTime::Anew);
         Ok(())
     }
@@ -138,16 +113,28 @@ impl Connection {
     /// # Errors
     /// [`Misuse::StaleRequest`] for a call that waits for no URLs (any more).
     pub fn handle_urls_refused(&mut self, now: Instant, call: CallId) -> Result<(), Misuse> {
-        let (state, refusal) = self.take_paused(call)?;
-        self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
+        let state = self.take_refused(call)?;
+        let refusal = state.refusal().ok_or(Misuse::StaleRequest)?;
+        self.end_call(now, call, &state, Err(refusal));
         Ok(())
     }
 
-    /// Takes a paused call out of every table, without a word to the driver, which knows.
-    fn take_paused(&mut self, call: CallId) -> Result<(CallState, ErrorObject), Misuse> {
-        let retry = self.calls.get_mut(&call).and_then(|state| state.url_retry.as_mut());
-        let refusal = retry.and_then(|retry| retry.take_refusal()).ok_or(Misuse::StaleRequest)?;
-        let state = self.remove_call(call).ok_or(Misuse::StaleRequest)?;
-        Ok((state, refusal))
+    /// Takes a call that waits for URLs out of every table, without a word to the driver, which knows.
+    fn take_refused(&mut self, call: CallId) -> Result<CallState, Misuse> {
+        let is_refused = |state: &CallState| matches!(state.stage, Stage::NeedsUrls(_));
+        if !self.calls.get(&call).is_some_and(is_refused) {
+            return Err(Misuse::StaleRequest);
+        }
+        self.take_call(call).ok_or(Misuse::StaleRequest)
+    }
+}
+
+impl CallState {
+    /// What the server refused it with, where it waits for URLs. That it did get an answer says more than that its time is up.
+    pub(crate) fn refusal(&self) -> Option<CallError> {
+        match &self.stage {
+            Stage::NeedsUrls(refusal) => Some(CallError::Rpc(ErrorObject::clone(refusal))),
+            _ => None,
+        }
     }
 }

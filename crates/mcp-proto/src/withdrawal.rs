@@ -7,20 +7,18 @@ use crate::connection::Connection;
 use crate::envelope;
 use crate::era::Wire;
 use crate::error::CallError;
-use crate::phase::Phase;
 use crate::transmit::TransmitKind;
 
 impl Connection {
     /// The deadline of a call passed.
     pub(crate) fn time_out_call(&mut self, now: Instant, call: CallId) {
-        let Some(mut state) = self.remove_call(call) else { return };
-        if let Some(refusal) = state.url_retry.as_mut().and_then(|retry| retry.take_refusal()) {
-            // It did get an answer, which says more than that its time is up.
-            return self.end_call(now, call, &state, Err(CallError::Rpc(refusal)));
+        let Some(state) = self.remove_call(call) else { return };
+        if let Some(refusal) = state.refusal() {
+            return self.end_call(now, call, &state, Err(refusal));
         }
         let error = CallError::Timeout {
-            after: state.given(),
-            limit: state.time_limit(),
+            after: state.time.given(),
+            limit: state.time.limit(),
             dispatched: state.may_be_carried_out(),
         };
         if state.kind == CallKind::Probe {
@@ -36,7 +34,8 @@ impl Connection {
     /// Tells the server that a call of ours is given up, where the protocol allows and the request may have left.
     pub(crate) fn withdraw(&mut self, state: &CallState, reason: Option<&str>) {
         // A request that never left must not be mentioned, and `initialize` must never be cancelled.
-        if !state.dispatched || state.kind.is_handshake() || !matches!(self.phase, Phase::Ready { .. }) {
+        let Some(request) = state.request().filter(|request| request.dispatched) else { return };
+        if state.kind.is_handshake() || !self.is_ready() {
             return;
         }
         if state.task.as_ref().is_some_and(|task| task.is_being_created()) {
@@ -46,7 +45,7 @@ impl Connection {
         if self.phase.modern().is_some() && self.config.wire == Wire::Exchanges {
             return;
         }
-        if envelope::cancelled(self.scratch(), &state.wire_id, reason).is_ok() {
+        if envelope::cancelled(self.scratch(), &request.id, reason).is_ok() {
             self.queue(TransmitKind::Notification, None);
         }
     }

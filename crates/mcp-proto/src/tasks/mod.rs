@@ -51,8 +51,6 @@ pub(crate) struct TaskCall {
     /// Those of the requests about it, which have no progress of their own.
     options: CallOptions,
     known: Option<Known>,
-    /// When the server is asked again, while nothing is on the wire.
-    pub(crate) next_poll: Option<Instant>,
     polls: u32,
     /// Requests without an answer in a row.
     failed_polls: u32,
@@ -101,7 +99,6 @@ impl TaskCall {
             step,
             options: CallOptions { progress: false, reset_on_progress: false, ..options.clone() },
             known: None,
-            next_poll: None,
             polls: 0,
             failed_polls: 0,
             inputs: Inputs::default(),

@@ -101,10 +101,8 @@ impl Connection {
         task.known = Some(Known { task: known, since: now, is_told: false });
         task.polls = 1;
         task.inputs.know(stored.answered.iter().cloned());
-        let hard_deadline = now.checked_add(options.hard_end());
         if let Some(state) = self.calls.get_mut(&call) {
             state.task = Some(Box::new(task));
-            state.hard_deadline = hard_deadline;
         }
         if !self.is_ready() {
             self.hold(now, call);

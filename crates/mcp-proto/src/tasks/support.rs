@@ -99,7 +99,7 @@ impl Connection {
         if let Some(state) = self.calls.get_mut(&call) {
             let mut task = TaskCall::new(step, options);
             if step == Step::Creating && options.progress {
-                task.progress_token = Some(state.wire_id.clone());
+                task.progress_token = state.request().map(|request| request.id.clone());
             }
             state.task = Some(Box::new(task));
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
-use crate::call::{Asked, CallId, CallKind, CallOptions, CallState};
+use crate::call::{Asked, CallId, CallKind, CallOptions, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::ExchangeFailure;
@@ -207,12 +207,11 @@ impl Connection {
         let is_told =
             is_modern && task.known.as_ref().is_some_and(|known| self.is_told_of(&known.task.task_id));
         task.step = Step::Waiting;
-        task.next_poll = now.checked_add(task.interval(&config, is_told));
-        self.arm(task.next_poll, Timer::Poll(call));
-        state.on_wire = false;
-        state.dispatched = false;
-        state.deadline = state.hard_deadline;
-        self.arm(state.deadline, Timer::Call(call));
+        let next_poll = now.checked_add(task.interval(&config, is_told));
+        self.arm(next_poll, Timer::Poll(call));
+        state.stage = Stage::Polling(next_poll);
+        state.time.deadline = state.time.hard_deadline;
+        self.arm(state.time.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         self.push_event(Event::CallPaused { call });
     }
@@ -230,7 +229,6 @@ impl Connection {
         let Some(task) = state.task.as_mut() else { return };
         let Some(id) = task.known.as_ref().map(|known| known.task.task_id.clone()) else { return };
         task.step = step;
-        task.next_poll = None;
         let (method, params) = match step {
             Step::Updating => (
                 methods::TASKS_UPDATE,
@@ -259,7 +257,7 @@ impl Connection {
             matches!(task.step, Step::Fetching | Step::Getting | Step::Updating)
                 && task.failed_polls < self.task_config().max_failed_polls
         };
-        let in_time = state.hard_deadline.is_none_or(|end| end > now);
+        let in_time = state.time.hard_deadline.is_none_or(|end| end > now);
         self.is_ready() && in_time && state.task.as_ref().is_some_and(|task| repeatable(task))
     }
 
@@ -279,7 +277,9 @@ impl Connection {
     pub(crate) fn outlast_exchange(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
         let Some(state) = self.calls.get(&call) else { return false };
         let Some(task) = state.task.as_ref() else { return false };
-        if task.step == Step::Waiting || (task.known.is_some() && state.on_wire && !state.dispatched) {
+        if task.step == Step::Waiting
+            || (task.exists() && state.request().is_some_and(|request| !request.dispatched))
+        {
             // What failed is the rest of an exchange that brought its answer.
             return true;
         }

@@ -250,7 +250,7 @@ fn a_modern_server_ends_no_subscription_before_it_has_seen_it() {
     let mut session = Session::modern(on_channel());
     let wanted = filter(&json!({"toolsListChanged": true}));
     let call = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
-    let id = session.core.calls[&call].wire_id.clone();
+    let id = session.core.calls[&call].request().unwrap().id.clone();
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
             .to_string();

@@ -19,7 +19,7 @@ use self::ledger::Ledger;
 use self::steps::{Start, Step, server_id, start, step};
 use super::{config_with_elicitation, epoch, raw};
 use crate as proto;
-use crate::call::{CallKind, CallState};
+use crate::call::{CallKind, CallState, Stage};
 use crate::{
     Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
     TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
@@ -241,7 +241,7 @@ impl Model {
     fn check_courtesies(&mut self) {
         for (call, state) in &self.core.calls {
             if state.kind == CallKind::Courtesy && self.courtesies.insert(*call) {
-                assert_eq!(state.deadline, Some(self.now + CallOptions::default().timeout));
+                assert_eq!(state.time.deadline, Some(self.now + CallOptions::default().timeout));
             }
         }
     }
@@ -489,7 +489,7 @@ impl Model {
         let (calls, questions) = (self.ledger.open_calls(core), self.ledger.open_questions());
         // What the core asks by itself is for subscriptions, for sessions, and to give up tasks.
         let own = core.calls.values().filter(|state| !state.kind.is_told()).count();
-        let waiting = core.calls.values().filter(|state| !state.on_wire).count();
+        let waiting = core.calls.values().filter(|state| state.request().is_none()).count();
         assert_eq!((core.calls_in_flight(), core.wire.len()), (calls + own, calls + own - waiting));
         assert_eq!(core.open_server_requests(), questions);
         assert!(calls + own <= MAX_CALLS + 1 && questions <= MAX_QUESTIONS);
@@ -497,19 +497,22 @@ impl Model {
         let patience =
             self.ledger.questions.iter().filter_map(|question| core.server_request_deadline(*question));
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
-        let paces = |state: &CallState| state.pause.as_ref().is_some_and(|pause| pause.resumes.is_some());
+        let paces =
+            |state: &CallState| matches!(&state.stage, Stage::NeedsInput(pause) if pause.resumes.is_some());
         let goes_on = core.calls.values().filter(|state| {
-            let polls = state.task.as_ref().is_some_and(|task| task.next_poll.is_some());
-            state.deadline.is_some() && (paces(state) || polls)
+            let polls = matches!(state.stage, Stage::Polling(Some(_)));
+            state.time.deadline.is_some() && (paces(state) || polls)
         });
         let expected = deadlines.len() + goes_on.count();
         assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
         // Neither progress nor anything else puts an end to a wait for people or for a task before its time.
-        for state in
-            core.calls.values().filter(|state| !state.on_wire && !paces(state) && state.listening.is_none())
+        for state in core
+            .calls
+            .values()
+            .filter(|state| state.request().is_none() && !paces(state) && state.listening.is_none())
         {
-            assert_eq!(state.deadline, state.hard_deadline);
+            assert_eq!(state.time.deadline, state.time.hard_deadline);
         }
         if core.is_closed() {
             assert_eq!((calls, questions), (0, 0));

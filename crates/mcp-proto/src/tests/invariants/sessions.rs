@@ -38,7 +38,7 @@ impl Model {
     /// The handshake for a new session comes to its end.
     pub(super) fn renew(&mut self) {
         let handshake = self.core.calls.values().find(|state| state.kind == CallKind::Renew);
-        if let Some(id) = handshake.map(|state| state.wire_id.clone()) {
+        if let Some(id) = handshake.and_then(|state| state.request()).map(|request| request.id.clone()) {
             let capabilities: Value = serde_json::from_str(CAPABILITIES).unwrap();
             let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
             self.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());

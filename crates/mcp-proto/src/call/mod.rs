@@ -1,0 +1,127 @@
+//! One request of ours from the moment it is asked for to the one outcome it has.
+//!
+//! ```text
+//!                          ┌──────────────── made anew ────────────────┐
+//!                          ▼                                           │
+//!   call(), listen() ──> Asking ──wants input───────────────────> NeedsInput   ──answered───────────┤
+//!                          │ │ ├──wants URLs opened (2025-11-25)──> NeedsUrls    ──opened─────────────┤
+//!                          │ │ ├──became a task───────────────────> Polling      ──interval passed────┤
+//!                          │ │ └──failed on its way───────────────> Retrying     ──wait over──────────┘
+//!                          │ └──answer──> ended: result or error object
+//!                          │
+//!                          └──cancel(), deadline, closed, as from every other stage──> ended: Cancelled, Timeout, Closed
+//!
+//!   listen() to a legacy server ──> Apart: its requests are calls of their own
+//! ```
+//!
+//! These are the [`Stage`]s. A call that is `Asking` has its request in the queue, with the driver, with a session that is being
+//! made, or on the wire; only where it may have left ([`Request::dispatched`]) is the server told that the call is given up. How
+//! a next request is made is in `sending`.
+//!
+//! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
+//! reported as a diagnostic. [`Connection::forget`](crate::Connection::forget) ends one without an event: the driver knows why.
+
+mod asked;
+mod id;
+mod kind;
+mod options;
+mod stage;
+mod time;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_elicitation::RetryPermit;
+
+use crate::listen::Listening;
+use crate::renewal::Setup;
+use crate::tasks::TaskCall;
+
+pub(crate) use asked::{Asked, Relisting};
+pub use id::{CallId, CallIdHasher, CallMap};
+pub(crate) use kind::CallKind;
+pub use options::CallOptions;
+pub(crate) use stage::{Request, Stage};
+pub(crate) use time::{CallTime, earliest};
+
+/// What the table of calls knows about one of them.
+#[derive(Debug)]
+pub(crate) struct CallState {
+    pub(crate) kind: CallKind,
+    pub(crate) stage: Stage,
+    pub(crate) time: CallTime,
+    /// What it was asked for with, where its request may have to be made again: always in the modern era, before it where
+    /// [`url_permit`](Self::url_permit) or `retry` can come to that.
+    pub(crate) asked: Option<Box<Asked>>,
+    /// [`CallOptions::route`]
+    pub(crate) route: Option<Arc<str>>,
+    /// What its success changes for later sessions.
+    pub(crate) setup: Option<Setup>,
+    /// Its request was sent once more already, in another session.
+    pub(crate) resent: bool,
+    /// How often it may still be tried again after a failure on its way.
+    pub(crate) retries_left: u32,
+    /// It may be refused for URL elicitations, once (2025-11-25).
+    pub(crate) url_permit: Option<RetryPermit>,
+    /// The newest progress, where it asked for any.
+    pub(crate) progress: Option<LastProgress>,
+    /// It is a subscription.
+    pub(crate) listening: Option<Box<Listening>>,
+    /// It is or may become a task.
+    pub(crate) task: Option<Box<TaskCall>>,
+}
+
+/// The value of the newest progress, so that one that does not increase can be dropped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastProgress(pub(crate) Option<f64>);
+
+impl CallState {
+    pub(crate) fn new(kind: CallKind, stage: Stage, now: Instant, options: &CallOptions) -> Self {
+        Self {
+            kind,
+            stage,
+            time: CallTime::new(now, options),
+            asked: None,
+            route: options.route.clone(),
+            setup: None,
+            resent: false,
+            retries_left: 0,
+            url_permit: None,
+            progress: options.progress.then_some(LastProgress(None)),
+            listening: None,
+            task: None,
+        }
+    }
+
+    /// Its request, while it has one.
+    pub(crate) const fn request(&self) -> Option<&Request> {
+        match &self.stage {
+            Stage::Asking(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// As [`request`](Self::request).
+    pub(crate) const fn request_mut(&mut self) -> Option<&mut Request> {
+        match &mut self.stage {
+            Stage::Asking(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// Whether it has a request that may have left.
+    pub(crate) fn is_dispatched(&self) -> bool {
+        self.request().is_some_and(|request| request.dispatched)
+    }
+
+    /// Whether the server has made a task of it.
+    pub(crate) fn is_task(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.exists())
+    }
+
+    /// Whether the server may have carried it out, or may still do so: its request may have left, or it has become a task, which goes
+    /// on without any request.
+    pub(crate) fn may_be_carried_out(&self) -> bool {
+        self.is_dispatched() || self.is_task()
+    }
+}
