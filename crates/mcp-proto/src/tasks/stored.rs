@@ -98,6 +98,7 @@ impl Connection {
         let mut task = TaskCall::new(Step::Getting, &asking);
         let mut known = Task::new(stored.task_id.clone(), TaskStatus::Working);
         known.created_at.clone_from(&stored.created_at);
+        known.ttl_ms = stored.ttl_ms;
         task.known = Some(Known { task: known, since: now, is_told: false });
         task.polls = 1;
         task.inputs.know(stored.answered.iter().cloned());

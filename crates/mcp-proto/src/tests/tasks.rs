@@ -476,6 +476,20 @@ fn a_stored_task_is_waited_for_on_another_connection() {
     second.assert_idle();
 }
 
+/// protocol:TX-03: whoever gives up before the server has answered loses nothing of it.
+#[test]
+fn a_task_that_was_taken_up_is_put_away_again_as_it_was() {
+    let mut session = Session::modern(with_tasks(on_channel()));
+    let stored = StoredTask {
+        created_at: Some("2026-08-01T00:00:00Z".to_owned()),
+        ttl_ms: Some(600_000),
+        answered: ["a".to_owned()].into(),
+        ..StoredTask::new("t-1")
+    };
+    let call = session.core.resume_task(session.now, &stored, &CallOptions::default()).unwrap();
+    assert_eq!(session.core.stored_task(call), Some(stored));
+}
+
 #[test]
 fn a_task_is_not_taken_up_where_that_makes_no_sense() {
     let resume = |config: Config, stored: &StoredTask| {
