@@ -1,4 +1,4 @@
-//! How the application answers the questions of servers.
+//! Elicitation handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -12,9 +12,9 @@ use mcp_jsonrpc::RequestId;
 use crate::desk::{Desk, PendingElicitation};
 use crate::driver::spans::label;
 
-/// Answers elicitations: shows the question to a person and brings back what they chose.
+/// Answers elicitations: shows the question to the user and returns the answer.
 ///
-/// A closure that gives a future is a handler too. What it captures it lends to each question by a clone:
+/// A closure that returns a future is a handler too. Clone what it captures for each question:
 ///
 /// ```
 /// # use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext};
@@ -31,20 +31,19 @@ use crate::driver::spans::label;
 /// # drop(builder);
 /// ```
 ///
-/// Each question runs on a task of its own. When the server withdraws the question, the connection ends or the question's
-/// time passes, the future is dropped: close the dialog in its destructor. A handler that panics counts as `cancel`.
+/// Each question runs on a task of its own. If the server withdraws the question, the connection ends or the question times
+/// out, the future is dropped: close the dialog in its destructor. A handler that panics counts as `cancel`.
 ///
-/// A handler that itself does what ends its question (answers it at the desk, or closes the connection with
-/// [`Client::close`](crate::Client::close)) is not dropped for that: it runs on, and what it gives is of no use any more. This
-/// holds for what its own task does, not for what it has another task do, as
-/// [`Host::disconnect`](crate::host::Host::disconnect) does.
+/// A handler that ends its own question (answers it at the desk, or closes the connection with
+/// [`Client::close`](crate::Client::close)) is not dropped: it runs on, and its return value is ignored. This applies to what
+/// its own task does, not to what it has another task do, as [`Host::disconnect`](crate::host::Host::disconnect) does.
 ///
-/// What comes back is checked against the requested schema, omitted fields are filled with their defaults on
-/// accept, and an answer that does not fit goes to the server as `cancel`, with a diagnostic. Nothing is ever opened
-/// or fetched here: for a URL the handler shows the whole URL and its host, asks, and opens it in the user's own
-/// browser after consent (elicitation, "Safe URL Handling").
+/// The answer is validated against the requested schema, and on accept omitted fields are filled with their defaults. An
+/// invalid answer is sent as `cancel`, with a diagnostic. This library never opens or fetches a URL: for URL mode the handler
+/// shows the whole URL and its host, asks, and after consent opens it in the user's own browser (elicitation, "Safe URL
+/// Handling").
 ///
-/// An [`ElicitReply`] can also put a question off, or pass it on; a closure may give one, or the [`ElicitResult`] itself.
+/// An [`ElicitReply`] can also defer a question, or pass it on; a closure may return one, or an [`ElicitResult`].
 pub trait ElicitationHandler: Send + Sync + 'static {
     /// Answers one question. An [`ElicitResult`] becomes a reply with `into()`.
     fn elicit(
@@ -53,13 +52,12 @@ pub trait ElicitationHandler: Send + Sync + 'static {
         context: ElicitationContext,
     ) -> impl Future<Output = ElicitReply> + Send;
 
-    /// How long a question that this handler gets may stay open from when it gets it; then it ends as `cancel`. `None`, the
-    /// default: as long as the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the
-    /// desk says.
+    /// How long a question may stay open once this handler has it; then it ends as `cancel`. `None`, the default: as long as
+    /// the connection ([`server_request_timeout`](crate::ClientBuilder::server_request_timeout)) or the desk says.
     ///
-    /// The time stays with a question that the handler puts off ([`ElicitReply::Defer`]). It does not bind the next one where
-    /// the handler passes the question on ([`ElicitReply::Pass`]): that one's own time, or the one of the connection or the
-    /// desk, begins then.
+    /// The time continues to count for a question that the handler defers ([`ElicitReply::Defer`]). If the handler passes the
+    /// question on ([`ElicitReply::Pass`]), the timeout of the next handler, or that of the connection or the desk, begins
+    /// then.
     fn timeout(&self) -> Option<Duration> {
         None
     }
@@ -94,21 +92,20 @@ impl<H: ElicitationHandler> ElicitationHandler for Arc<H> {
     }
 }
 
-/// What a handler does with a question.
+/// The decision of a handler.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ElicitReply {
-    /// Answers it.
+    /// Answer it.
     Answer(ElicitResult),
-    /// Puts it off: it stays open until its time is up, for whoever took it ([`ElicitationContext::take`]), for a listener
-    /// ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox. Where nobody took it and nobody else
-    /// is there, it is declined at once, as with [`Pass`](Self::Pass): no server waits for an answer that nobody gives.
+    /// Defer it: it stays open until its time has passed, for whoever took it ([`ElicitationContext::take`]), for a listener
+    /// ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox. If nobody took it and there is
+    /// neither, it is declined at once, as with [`Pass`](Self::Pass).
     ///
-    /// To keep a [`QuestionId`] does not hold the question, as nobody can know of it. To answer by name later,
-    /// take the question and let go of it: `context.take().map(PendingElicitation::defer)` gives its id, and the question
-    /// stays open for [`Desk::respond`].
+    /// Keeping its [`QuestionId`] does not count as taking it. To answer it by id later, take and release it:
+    /// `context.take().map(PendingElicitation::defer)` returns the id, and the question stays open for [`Desk::respond`].
     Defer,
-    /// Has nothing to do with it: the next one is asked, and where there is none, the server gets `decline`.
+    /// Do not handle it: the next handler is asked; if there is none, the server gets `decline`.
     Pass,
 }
 
@@ -118,42 +115,43 @@ impl From<ElicitResult> for ElicitReply {
     }
 }
 
-/// Who asks, and how.
+/// The context of a question.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ElicitationContext {
-    /// What the application connected to: the program and its arguments, or the URL, or the name that the application gave
-    /// the server. Not what the server calls itself, which proves nothing.
+    /// What the application connected to: the program and its arguments, or the URL, or the name that the application gave the
+    /// server. Not the server's own name, which proves nothing.
     pub server: String,
-    /// The id the server gave the question, for logs. `url-required:` and the `elicitationId` for one that a call needs.
+    /// The JSON-RPC id of the request, for logs; `url-required:` and the `elicitationId` for a URL that a call requires.
     pub request_id: RequestId,
-    /// Names the question at its [`Desk`].
+    /// The id of the question at its [`Desk`].
     pub question: QuestionId,
-    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call in the middle of which it is asked.
+    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call that it belongs to, if known.
     pub key: Option<Arc<str>>,
-    /// When the question ends as `cancel`; `None` is never.
+    /// When the question ends as `cancel`; `None`: never.
     pub deadline: Option<Instant>,
     pub(crate) desk: Desk,
 }
 
 impl ElicitationContext {
-    /// Takes the question out of the hands of the handler, which then gives [`ElicitReply::Defer`]: whoever gets the value
-    /// answers. `None` if the question has ended.
+    /// Takes the question from the handler, which then returns [`ElicitReply::Defer`]: the holder of the value answers. `None`
+    /// if the question has ended.
     pub fn take(&self) -> Option<PendingElicitation> {
         self.desk.take(self.question)
     }
 
-    /// Leaves the question open for `time` from now, where it would end before: the user is typing. See [`Desk::extend`];
-    /// [`deadline`](Self::deadline) stays what it was when the handler got the question.
+    /// Keeps the question open for at least `time` from now. See [`Desk::extend`]; [`deadline`](Self::deadline) does not
+    /// change.
     ///
     /// # Errors
+    ///
     /// [`Misuse::UnknownQuestion`](crate::DeskMisuse::UnknownQuestion) if it has ended.
     pub fn extend(&self, time: Duration) -> Result<Option<Instant>, Misuse> {
         self.desk.extend(self.question, time)
     }
 }
 
-/// Shows of the server its host or its program alone.
+/// Shows only the host or the program of the server.
 impl fmt::Debug for ElicitationContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ElicitationContext")

@@ -1,4 +1,4 @@
-//! How the application lends its model to servers.
+//! Sampling handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -8,18 +8,19 @@ use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 
 use crate::driver::spans::label;
 
-/// Answers `sampling/createMessage`: shows the request to a person, asks the model and brings back what it said.
+/// Answers `sampling/createMessage`: shows the request to the user, asks the model and returns its answer.
 ///
-/// Params and result are raw JSON: `CreateMessageRequestParams` and `CreateMessageResult` of [`model`](crate::model) read
-/// and write them. A closure `async |params, context| ...` is a handler too. Each request runs on a task of its own; when
-/// nobody waits for the answer any more, the future is dropped.
+/// Params and result are raw JSON: `CreateMessageRequestParams` and `CreateMessageResult` of [`model`](crate::model) read and
+/// write them. A closure `async |params, context| ...` is a handler too. Each request runs on a task of its own; the future is
+/// dropped when the answer is no longer needed.
 ///
-/// Tools and tool messages only come where [`ClientBuilder::sampling_with_tools`](crate::ClientBuilder::sampling_with_tools)
-/// declared them, and then keep the rules for them. The answer is written as the revision has it: a list of blocks becomes
-/// its one block before 2025-11-25, and what cannot be said there, or uses tools that were not offered, is not sent.
+/// Tools and tool messages only occur if [`ClientBuilder::sampling_with_tools`](crate::ClientBuilder::sampling_with_tools)
+/// declared them; they have been checked then. The answer is converted to the protocol revision: before 2025-11-25 a list with
+/// one block becomes that block. An answer that the revision cannot express, or that uses tools that were not offered, is
+/// replaced by a refusal.
 ///
-/// An `Err` refuses: a legacy server gets the error object (code -1 where the user said no), a call of the modern era ends
-/// with it as [`InputRefused`](crate::ErrorKind::InputRefused), and nobody is told.
+/// An `Err` refuses: a legacy server gets the error object (use code -1 if the user declined); a call of the modern era fails
+/// with it as [`InputRefused`](crate::ErrorKind::InputRefused), and the server is not informed.
 pub trait SamplingHandler: Send + Sync + 'static {
     /// Answers one request.
     fn create_message(
@@ -43,16 +44,16 @@ where
     }
 }
 
-/// Who asks.
+/// The context of a request.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SamplingContext {
     /// What the application connected to: the program and its arguments, or the URL.
     pub server: String,
-    /// The id the server gave the request, for logs.
+    /// The JSON-RPC id of the request, for logs.
     pub request_id: RequestId,
-    /// The most tokens to sample, `maxTokens` of the params: the model must keep to it. An answer that is longer than any
-    /// tokenizer could make of so many is not sent. `None` where the server gave none.
+    /// `maxTokens` of the params: the most tokens that the model may generate. An answer that is longer than any tokenizer
+    /// could make of that many tokens is not sent. `None` if the server gave none.
     pub max_tokens: Option<u64>,
 }
 
@@ -62,7 +63,7 @@ impl SamplingContext {
     }
 }
 
-/// Shows of the server its host or its program alone.
+/// Shows only the host or the program of the server.
 impl fmt::Debug for SamplingContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SamplingContext")

@@ -1,4 +1,4 @@
-//! What a desk is told before it opens.
+//! The configuration of a desk.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use mcp_elicitation::{ElicitationLimits, Inbox};
 
-/// How a [`Desk`](crate::Desk) treats questions.
+/// Configures a [`Desk`](crate::Desk).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct DeskConfig {
-    /// How many questions may be open, over all servers and of one server, how long they wait, and how much is remembered.
+    /// How many questions may be open, in all and per server, how long they stay open, and how much is remembered.
     pub limits: ElicitationLimits,
-    /// Where open questions are written down, for other processes to see and answer. Default: nowhere; open questions are
-    /// in memory then. A question that cannot be written down ends as `cancel`, and nobody sees it.
+    /// Where open questions are stored, so that other processes can see and answer them. Default: `None`; open questions are
+    /// only in memory then. A question that cannot be stored ends as `cancel`, and nobody sees it.
     ///
-    /// Where clients on several tokio runtimes share the desk, one of these runtimes does the work for the inbox, a
-    /// multi-threaded one if there is any: a current-thread runtime stands still while nobody drives it.
+    /// If clients on several tokio runtimes share the desk, one of these runtimes does the work for the inbox, preferably a
+    /// multi-threaded one: a current-thread runtime makes no progress while nothing drives it.
     pub inbox: Option<Arc<dyn Inbox>>,
-    /// How often the inbox is asked for answers while questions are open. Default 250 ms, which a person does not notice.
+    /// How often the inbox is polled for answers while questions are open. Default 250 ms.
     pub inbox_poll_interval: Duration,
-    /// How many events of questions wait for the listeners of one connection while one of them holds up a thread, or does something
-    /// at the desk itself. Default 1,024. The rest is counted, and told as [`ClientEvent::Missed`](crate::ClientEvent::Missed). At
+    /// How many elicitation events are queued for the listeners of one connection while a listener blocks or uses the desk
+    /// itself. Default 1,024. Further ones are counted and reported as [`ClientEvent::Missed`](crate::ClientEvent::Missed). At
     /// least 1.
     pub max_waiting_events: usize,
-    /// How many ends of questions wait to be told to an inbox that did not take them. Default 1,024. At the limit the oldest is given
-    /// up: its entry looks open until its time is up.
+    /// How many ended questions are kept to be reported to an inbox that failed to record them. Default 1,024. At the limit
+    /// the oldest is dropped: its entry looks open until its time has passed.
     pub max_untold_ends: usize,
-    /// How often an end is told to an inbox that does not take it. Default 10: the pauses double from two seconds on, so that the
-    /// last is after a bit more than ten minutes. At least 1.
+    /// How often the end of a question is reported to an inbox that fails to record it. Default 10: the pauses double from 2 s
+    /// to 512 s, so that the last attempt is made about 17 minutes after the first. At least 1.
     pub max_tellings: u32,
 }
 
@@ -53,14 +53,14 @@ impl DeskConfig {
         self
     }
 
-    /// Writes open questions down in `inbox`.
+    /// Stores open questions in `inbox`.
     #[must_use]
     pub fn inbox(mut self, inbox: impl Inbox) -> Self {
         self.inbox = Some(Arc::new(inbox));
         self
     }
 
-    /// Replaces [`inbox`](Self::inbox) by one that others hold too.
+    /// Stores open questions in an inbox that is shared with other owners.
     #[must_use]
     pub fn shared_inbox(mut self, inbox: Arc<dyn Inbox>) -> Self {
         self.inbox = Some(inbox);

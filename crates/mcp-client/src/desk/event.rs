@@ -1,32 +1,31 @@
-//! What a desk tells of the questions of one connection.
+//! What a desk reports about the questions of one connection.
 
 use mcp_elicitation::{DeferReason, End, FlowId, FlowOutcome, QuestionId, Refusal};
 
-/// One thing that happened to the questions of a connection, told as
-/// [`ClientEvent::Elicitation`](crate::ClientEvent::Elicitation). They are told in the order in which they happened, on
-/// whatever thread.
+/// Something that happened to the elicitations of a connection, reported as
+/// [`ClientEvent::Elicitation`](crate::ClientEvent::Elicitation), in the order in which it happened.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ElicitationEvent {
-    /// The server asks. One [`Ended`](Self::Ended) follows.
+    /// The server asks a question. One [`Ended`](Self::Ended) follows.
     Asked {
         /// The question.
         question: QuestionId,
     },
-    /// A call goes on that waited for URL elicitations, or ends with the error that the server refused it with.
+    /// A call that waited for URL elicitations continues, or fails with the server's error.
     CallContinues {
         /// The wait.
         wait: FlowId,
-        /// Whether its request is made again, and why not.
+        /// Whether its request is repeated, or why not.
         outcome: FlowOutcome,
     },
-    /// Consent to all URLs that a call needs is given. It waits for the server's notices that they are done, or for
+    /// The user has consented to all URLs that a call needs. The call waits for the server's completion notices, or for
     /// [`Desk::continue_call`](crate::Desk::continue_call).
     CallWaits {
         /// The wait.
         wait: FlowId,
     },
-    /// A question was declined and nobody saw it: a limit, or nobody is there.
+    /// A question was declined without being shown: a limit was hit, or nobody can answer.
     Deferred {
         /// Why.
         reason: DeferReason,
@@ -35,25 +34,26 @@ pub enum ElicitationEvent {
     Ended {
         /// The question.
         question: QuestionId,
-        /// How; [`End::TimedOut`] where nobody answered in time.
+        /// How; [`End::TimedOut`] if nobody answered in time.
         end: End,
     },
-    /// The inbox did not take a question, which ended as `cancel`.
+    /// The inbox failed to store a question, which ended as `cancel`.
     NotPublished {
         /// The question.
         question: QuestionId,
     },
-    /// A handler put a question off; it stays open for an answer from elsewhere.
+    /// A handler deferred a question; it stays open for an answer from elsewhere.
     PutOff {
         /// The question.
         question: QuestionId,
     },
-    /// What the server asked was not taken up.
+    /// A request of the server was refused.
     Refused {
         /// Why.
         refusal: Refusal,
     },
-    /// What a person consented to is complete, as the server says. Once for an id, after the end of its question.
+    /// The server reports that a URL elicitation to which the user consented is complete. Once per id, after the end of its
+    /// question.
     UrlCompleted {
         /// The server's `elicitationId`.
         elicitation_id: String,

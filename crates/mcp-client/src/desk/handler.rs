@@ -1,4 +1,4 @@
-//! Handlers as values: kept behind a pointer, with a time of their own.
+//! Type-erased elicitation handlers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,7 @@ use mcp_elicitation::ElicitRequest;
 
 use crate::elicitation::{ElicitReply, ElicitationContext, ElicitationHandler, ErasedHandler};
 
-/// Any [`ElicitationHandler`] behind a pointer: one type for all of them, cheap to clone, to be kept in maps and passed
-/// around.
+/// A type-erased [`ElicitationHandler`], cheap to clone, to be kept in maps and passed around.
 #[derive(Clone)]
 pub struct AnyElicitationHandler {
     handler: Arc<dyn ErasedHandler>,
@@ -17,14 +16,14 @@ pub struct AnyElicitationHandler {
 }
 
 impl AnyElicitationHandler {
-    /// Takes a handler in.
+    /// Wraps a handler.
     pub fn new(handler: impl ElicitationHandler) -> Self {
         let timeout = handler.timeout();
         Self { handler: Arc::new(handler), timeout }
     }
 
-    /// How long a question that this handler gets may stay open from when it gets it, instead of the time of the connection or
-    /// the desk. When it has passed the question ends as `cancel`. See [`ElicitationHandler::timeout`].
+    /// The time that a question may stay open once this handler has it, in place of that of the connection or the desk. Then
+    /// it ends as `cancel`. See [`ElicitationHandler::timeout`].
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -1,7 +1,7 @@
-//! The desk: where the questions of servers come in, find somebody to answer them, and end.
+//! The desk: receives the elicitations of servers, finds somebody to answer them, and tracks them to their end.
 //!
-//! It puts the state machine of `mcp-elicitation` behind one lock and gives it a clock, handlers and connections. One
-//! desk serves one client, or many that share it: capacity, quotas and the memory of URL elicitations then are shared too.
+//! It puts the state machine of `mcp-elicitation` behind one lock and adds a clock, handlers and connections. One desk serves
+//! one client, or several that share it; capacity, quotas and the memory of URL elicitations are then shared too.
 //!
 //! ```text
 //!   a connection's question ──> capacity, ids ──> written down in the inbox ──> offered ──> answered, once
@@ -51,19 +51,20 @@ use crate::elicitation::ElicitationHandler;
 use outbox::Outbox;
 use state::State;
 
-/// Where the questions of servers wait for their answers.
+/// Handles the questions of servers. A question is an elicitation request (`elicitation/create`, or the same in an
+/// `input_required` result).
 ///
-/// A question is offered to whoever is the first of these: the handler for the key of the call ([`route`](Self::route),
-/// [`Call::elicitation_key`](crate::Call::elicitation_key)), that of the connection
-/// ([`ClientBuilder::on_elicitation`](crate::ClientBuilder::on_elicitation)), that of the desk
-/// ([`set_handler`](Self::set_handler)), a listener ([`elicitations`](Self::elicitations)), another process by an
-/// [`Inbox`](crate::Inbox). Where there is none it is declined.
+/// A question is offered to the first of these that exists: the handler for the key of the call ([`route`](Self::route),
+/// [`Call::elicitation_key`](crate::Call::elicitation_key)), the handler of the connection
+/// ([`ClientBuilder::on_elicitation`](crate::ClientBuilder::on_elicitation)), the handler of the desk
+/// ([`set_handler`](Self::set_handler)), a listener ([`elicitations`](Self::elicitations)), another process through an
+/// [`Inbox`](crate::Inbox). If there is none it is declined.
 ///
-/// Cheap to clone; all clones are the same desk. Each client has one of its own unless
-/// [`ClientBuilder::desk`](crate::ClientBuilder::desk) gives it one that it shares.
+/// Cheap to clone; all clones are the same desk. Each client has a desk of its own unless
+/// [`ClientBuilder::desk`](crate::ClientBuilder::desk) gives it a shared one.
 ///
-/// Everything on a desk ends exactly once and frees its place: by an answer, by its time, by the server, with its call or
-/// with its connection.
+/// Each question ends exactly once and frees its slot: by an answer, by its timeout, by the server, or with its call or
+/// connection.
 #[derive(Clone)]
 pub struct Desk {
     inner: Arc<Inner>,
@@ -76,29 +77,29 @@ pub(super) struct Inner {
     inbox: Notify,
 }
 
-/// A question that is open.
+/// An open question, as [`Desk::open_questions`] lists it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OpenQuestion {
-    /// Names it in [`Desk::respond`].
+    /// Its id, for [`Desk::respond`].
     pub question: QuestionId,
-    /// Who asks, in the words of the application.
+    /// The server that asks, by the application's name for it.
     pub server: Arc<str>,
-    /// What is asked.
+    /// The request.
     pub request: Arc<ElicitRequest>,
-    /// How far it has come.
+    /// Its state.
     pub state: QuestionState,
-    /// When it ends as `cancel`; `None` is never.
+    /// When it ends as `cancel`; `None`: never.
     pub deadline: Option<Instant>,
 }
 
-/// A call that waits for URL elicitations to be completed.
+/// A call that waits until required URL elicitations are complete (error -32042).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct WaitingCall {
-    /// Names it in [`Desk::continue_call`] and [`Desk::give_up_call`].
+    /// Its id, for [`Desk::continue_call`] and [`Desk::give_up_call`].
     pub wait: FlowId,
-    /// Who wants them.
+    /// The server that requires them.
     pub server: Arc<str>,
 }
 
@@ -109,29 +110,29 @@ impl Default for Desk {
 }
 
 impl Desk {
-    /// Opens a desk.
+    /// Creates a desk.
     pub fn new(config: DeskConfig) -> Self {
         let state = State::new(&config);
         Self { inner: Arc::new(Inner { state: Mutex::new(state), config, inbox: Notify::new() }) }
     }
 
-    /// Answers every question for which its call's key and its connection have no handler with `handler`, from now on.
+    /// Sets the desk's handler: it answers every question for which neither the key of its call nor its connection has a
+    /// handler.
     pub fn set_handler(&self, handler: impl ElicitationHandler) {
         self.replace_default(Some(AnyElicitationHandler::new(handler)));
     }
 
-    /// Takes the desk's own handler away. Questions that it has stay with it.
+    /// Removes the desk's handler. Questions that it is answering stay with it.
     pub fn clear_handler(&self) {
         self.replace_default(None);
     }
 
-    /// Answers the questions asked in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with
-    /// `handler`, until the value returned is dropped. A later route for the same key takes the place of an earlier one;
-    /// when that is dropped, the key has none.
+    /// Answers questions in the middle of calls with this [`elicitation_key`](crate::Call::elicitation_key) with `handler`,
+    /// until the returned value is dropped. A later route for the same key replaces an earlier one; when that is dropped, the
+    /// key has none.
     ///
-    /// Over HTTP and in the modern era it is known in the middle of which call a question is asked. On a shared channel of
-    /// the legacy era (stdio) it is not: a question goes to the route of a key only while every call that waits for its
-    /// answer has that key, and to the default otherwise.
+    /// Over HTTP and in the modern era it is known which call a question belongs to. On a shared channel of the legacy era
+    /// (stdio) it is not: there a question goes to the handler of a key only while all calls in flight have that key.
     pub fn route(&self, key: impl Into<Arc<str>>, handler: impl ElicitationHandler) -> ElicitationRoute {
         let key = key.into();
         // Not under the lock: a handler may look at this desk when it is asked for its time, and what it owns may be of the desk.
@@ -141,23 +142,24 @@ impl Desk {
         ElicitationRoute::new(self.clone(), key, id)
     }
 
-    /// The questions that no handler takes, of every server, one after another. Each goes to one listener: to one that
-    /// [a client](crate::Client::elicitations) gave for its own questions before one of the desk, and among several to the one
+    /// The questions of all servers that no handler takes, as a stream. Each goes to one listener: to one that [a
+    /// client](crate::Client::elicitations) has for its own questions before one of the desk, and among several to the one
     /// that has listened longest.
     pub fn elicitations(&self) -> Elicitations {
         self.listen(None)
     }
 
-    /// Whether somebody is there to answer: a handler or listener of the desk or of any key, or an inbox.
+    /// Whether anybody can answer: a handler or listener of the desk or of any key, or an inbox.
     pub fn is_staffed(&self) -> bool {
         self.has_remote() || self.lock().staff.is_any()
     }
 
-    /// Answers an open question, from wherever. The answer is checked, and filled with defaults.
+    /// Answers an open question. The answer is validated, and defaults are filled in.
     ///
     /// # Errors
-    /// [`Misuse::UnknownQuestion`] if it has ended, [`Misuse::InvalidAnswer`] with everything that is wrong with the
-    /// answer; the question stays open then.
+    ///
+    /// [`Misuse::UnknownQuestion`] if it has ended; [`Misuse::InvalidAnswer`] with all violations, and the question stays
+    /// open.
     pub fn respond(&self, question: QuestionId, answer: ElicitResult) -> Result<(), Misuse> {
         self.with(|state, now| state.machine.answer(now, question, answer))
     }
@@ -170,29 +172,32 @@ impl Desk {
         self.respond(question, ElicitResult::cancel())
     }
 
-    /// Leaves an open question open for `time` from now, where it would end before: somebody is at it and wants more time. What it has
-    /// already is never shortened. As often as wanted; a call in the middle of which it is asked still has its hard end
-    /// ([`Call::max_total`](crate::Call::max_total)), and an inbox is told. Gives back when it ends now; `None` is never.
+    /// Keeps an open question open for at least `time` from now: the user is still working on it, say. Its deadline is never
+    /// shortened. May be repeated; a call that the question belongs to still has its own time limit
+    /// ([`Call::max_total`](crate::Call::max_total)). An inbox is informed. Returns the new deadline; `None`: never.
     ///
     /// # Errors
+    ///
     /// [`Misuse::UnknownQuestion`] if it has ended.
     pub fn extend(&self, question: QuestionId, time: Duration) -> Result<Option<Instant>, Misuse> {
         self.with(|state, now| state.extend(now, question, time))
     }
 
-    /// Says that the person has done everything that a waiting call needs, without waiting for the server to say so: the
-    /// call's request is made again.
+    /// Confirms that the user has done everything that a waiting call needs, without a notice from the server: the request of
+    /// the call is repeated.
     ///
     /// # Errors
-    /// [`Misuse::FlowNotWaiting`] while consent is missing, [`Misuse::UnknownFlow`] if it waits no longer.
+    ///
+    /// [`Misuse::FlowNotWaiting`] while consent is missing, [`Misuse::UnknownFlow`] if it no longer waits.
     pub fn continue_call(&self, wait: FlowId) -> Result<(), Misuse> {
         self.with(|state, now| state.machine.continue_flow(now, wait))
     }
 
-    /// Gives up waiting: the call ends with the error that the server refused it with.
+    /// Stops waiting: the call fails with the server's error.
     ///
     /// # Errors
-    /// [`Misuse::UnknownFlow`] if it waits no longer.
+    ///
+    /// [`Misuse::UnknownFlow`] if it no longer waits.
     pub fn give_up_call(&self, wait: FlowId) -> Result<(), Misuse> {
         self.with(|state, now| state.machine.abandon_flow(now, wait))
     }
@@ -225,17 +230,19 @@ impl Desk {
         waiting
     }
 
-    /// Forgets everything about a server, the ids of its finished URL elicitations included. Do this where it will not be
+    /// Forgets everything about a server, including the ids of its finished URL elicitations. For servers that will not be
     /// connected again.
     ///
     /// # Errors
+    ///
     /// [`Misuse::ConnectionsOpen`] while it has connections.
     pub fn forget_server(&self, server: &str) -> Result<(), Misuse> {
         self.lock().machine.forget_server(&Arc::from(server))
     }
 
-    /// Waits until a URL elicitation that a person consented to is complete, as the server says. `false` at once for one
-    /// that is unknown, not consented to or over, and after `timeout` (default: the desk's `completion_timeout`).
+    /// Waits until the server reports that a URL elicitation, to which the user consented, is complete. Returns `false` at
+    /// once if it is unknown, not consented to or over, and after `timeout` (default: `completion_timeout` of the desk's
+    /// limits, 180 s).
     ///
     /// Cancel safe.
     pub async fn completed(&self, server: &str, elicitation_id: &str, timeout: Option<Duration>) -> bool {

@@ -1,4 +1,4 @@
-//! Questions as values, for whoever answers them without a handler.
+//! Questions as values, to be answered without a handler.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,9 +13,9 @@ use super::state::{Listener, Open, State};
 use crate::driver::spans::label;
 use crate::watched::Watcher;
 
-/// A question in somebody's hand.
+/// An open question that the holder of this value answers.
 ///
-/// Dropped without an answer it ends as `cancel`; [`defer`](Self::defer) lets go of it and leaves it open.
+/// Dropped without an answer it ends as `cancel`; [`defer`](Self::defer) releases it and leaves it open.
 pub struct PendingElicitation {
     desk: Desk,
     question: QuestionId,
@@ -28,27 +28,27 @@ pub struct PendingElicitation {
 }
 
 impl PendingElicitation {
-    /// Names the question at its [`Desk`].
+    /// The id of the question at its [`Desk`].
     pub fn question(&self) -> QuestionId {
         self.question
     }
 
-    /// Who asks, in the words of the application: tell the person.
+    /// The server that asks, by the application's name for it: show it to the user.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call in the middle of which it is asked.
+    /// The [`elicitation_key`](crate::Call::elicitation_key) of the call that it belongs to, if known.
     pub fn key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// What is asked.
+    /// The request.
     pub fn request(&self) -> &ElicitRequest {
         &self.request
     }
 
-    /// When it ends as `cancel`; `None` is never. What [`extend`](Self::extend) gives counts, whoever asked for it.
+    /// When it ends as `cancel`, extensions with [`extend`](Self::extend) included; `None`: never.
     pub fn deadline(&self) -> Option<Instant> {
         let state = self.desk.lock();
         // One that has ended has none any more.
@@ -56,34 +56,35 @@ impl PendingElicitation {
         if is_open { state.machine.question_deadline(self.question) } else { self.deadline }
     }
 
-    /// Leaves it open for `time` from now, where it would end before: the user is typing. See [`Desk::extend`].
+    /// Keeps it open for at least `time` from now: the user is still typing, say. See [`Desk::extend`].
     ///
     /// # Errors
+    ///
     /// [`Misuse::UnknownQuestion`] if it has ended.
     pub fn extend(&self, time: Duration) -> Result<Option<Instant>, Misuse> {
         self.desk.extend(self.question, time)
     }
 
-    /// Answers it. The answer is checked, and filled with defaults.
+    /// Answers it. The answer is validated, and defaults are filled in.
     ///
     /// # Errors
-    /// [`Misuse::UnknownQuestion`] if it has ended, [`Misuse::InvalidAnswer`] with everything that is wrong with the
-    /// answer; then it is still open.
+    ///
+    /// [`Misuse::UnknownQuestion`] if it has ended; [`Misuse::InvalidAnswer`] with all violations, and it stays open.
     pub fn respond(&self, answer: ElicitResult) -> Result<(), Misuse> {
         self.desk.respond(self.question, answer)
     }
 
-    /// Dismisses it: the server gets `cancel`.
+    /// Ends it with `cancel`.
     pub fn cancel(self) {}
 
-    /// Lets go of it and leaves it open until its time is up, for whoever answers it by name with [`Desk::respond`].
+    /// Releases it and leaves it open until its time has passed, to be answered by id with [`Desk::respond`].
     pub fn defer(mut self) -> QuestionId {
         self.is_let_go = true;
         self.desk.with(|state, _| state.hold(self.question));
         self.question
     }
 
-    /// Waits until it has ended, in whatever way: take it off the screen then. Cancel safe.
+    /// Waits until it has ended, in any way, so that it can be removed from the screen. Cancel safe.
     pub async fn ended(&self) -> End {
         let mut ended = self.ended.clone();
         // The desk forgets a question in the moment it ends.
@@ -110,10 +111,10 @@ impl fmt::Debug for PendingElicitation {
     }
 }
 
-/// Questions as they come, instead of a handler. See [`Desk::elicitations`] and
-/// [`Client::elicitations`](crate::Client::elicitations). Not the bookkeeping of the same name in `mcp-elicitation`.
+/// A stream of questions, in place of a handler. See [`Desk::elicitations`] and
+/// [`Client::elicitations`](crate::Client::elicitations). (Not the state machine of the same name in `mcp-elicitation`.)
 ///
-/// When it is dropped, what nobody has taken from it goes to the next listener, or is declined.
+/// When it is dropped, questions that were not taken from it go to the next listener, or are declined.
 pub struct Elicitations {
     desk: Desk,
     id: u64,
@@ -123,8 +124,8 @@ pub struct Elicitations {
 }
 
 impl Elicitations {
-    /// The next question that is still open. Cancel safe. `None` when the connection has ended, where they are the questions of
-    /// one client; those of a desk never end, for the desk is there as long as this value.
+    /// The next open question. `None` when the connection has ended, for the questions of one client; the stream of a desk
+    /// never ends. Cancel safe.
     pub async fn next(&mut self) -> Option<PendingElicitation> {
         loop {
             // A permit is left where one comes between the look and the wait.
@@ -176,7 +177,7 @@ impl fmt::Debug for Elicitations {
     }
 }
 
-/// A handler for a key, for as long as this lives. See [`Desk::route`].
+/// Keeps the handler for a key registered until it is dropped. See [`Desk::route`].
 #[must_use = "the route ends when this is dropped"]
 pub struct ElicitationRoute {
     desk: Desk,

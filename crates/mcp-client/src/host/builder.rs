@@ -1,4 +1,4 @@
-//! How a host is set up.
+//! The configuration of a host.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::reconnect::Reconnect;
 use crate::builder::ClientBuilder;
 use crate::desk::Desk;
 
-/// Sets up a [`Host`]. Made by [`Host::builder`].
+/// Configures a [`Host`]. Created by [`Host::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it builds"]
 pub struct HostBuilder {
@@ -17,34 +17,33 @@ pub struct HostBuilder {
     pub(super) reconnect: Option<Reconnect>,
 }
 
-/// What a host may hold at once, and how long it waits.
+/// Limits and timeouts of a host.
 ///
-/// Limits on one connection are those of its [`ClientBuilder`] and its transport.
+/// Limits of one connection are those of its [`ClientBuilder`] and its transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostLimits {
-    /// Servers, connected or not. Default 64: each one may be a process. A further one is refused with
+    /// The number of servers, connected or not. Default 64, as each may be a process. A further one is refused with
     /// [`LimitExceeded`](crate::ErrorKind::LimitExceeded).
     pub max_servers: usize,
-    /// How long closing one connection may take. Default 15 s: more than twice what the transports take at most by default
-    /// (6.75 s). After it the connection counts as closed, [`Timeout`](crate::ErrorKind::Timeout) is the outcome, and what is
-    /// left of it is ended in the background.
+    /// The time for closing one connection. Default 15 s, more than twice what the transports take at most by default (6.75
+    /// s). Then the connection counts as closed, with [`Timeout`](crate::ErrorKind::Timeout) as the outcome, and the rest is
+    /// done in the background.
     pub close_timeout: Duration,
-    /// How long a new connection may take to agree to all that is desired of it: the log level and the subscription. Default
-    /// 30 s: it comes on top of the time of the handshake, and whoever connects waits for it. After it the connection stands without
-    /// what is missing, which is told as [`NotRestored`](super::HostEvent::NotRestored) with
-    /// [`Timeout`](crate::ErrorKind::Timeout).
+    /// The time for restoring the desired log level and subscription on a new connection. Default 30 s, in addition to the
+    /// handshake; whoever connects waits for it. Then the connection is used without them, which is reported as
+    /// [`NotRestored`](super::HostEvent::NotRestored) with [`Timeout`](crate::ErrorKind::Timeout).
     pub restore_timeout: Duration,
-    /// How long one server may take for a list with all its pages. Default 60 s. After it that server's list fails with
-    /// [`Timeout`](crate::ErrorKind::Timeout); the lists of the others do not wait for it longer.
+    /// The time for one server's list with all its pages. Default 60 s. Then that list fails with
+    /// [`Timeout`](crate::ErrorKind::Timeout); the lists of other servers do not wait longer for it.
     pub list_timeout: Duration,
-    /// The bytes of one server's list. Default 8 MiB, so that 64 servers stay below 512 MiB. The page that exceeds it is
-    /// the last, and a diagnostic says so.
+    /// The size of one server's list, in bytes. Default 8 MiB, so that 64 servers stay below 512 MiB. The page that exceeds it
+    /// is the last, with a diagnostic.
     pub max_list_bytes: usize,
-    /// How many events wait for a slow listener before it loses the oldest. Default 4,096.
+    /// How many events are queued for a slow listener before it loses the oldest. Default 4,096.
     pub event_capacity: usize,
-    /// How many bytes of events wait for a slow listener before it loses the oldest. Default 16 MiB. The newest event is kept
-    /// whatever its size.
+    /// How many bytes of events are queued for a slow listener before it loses the oldest. Default 16 MiB. The newest event is
+    /// kept whatever its size.
     pub event_capacity_bytes: usize,
 }
 
@@ -74,25 +73,25 @@ impl HostBuilder {
         self
     }
 
-    /// Brings the questions of all servers to this desk, which may be there for others too. Without it the host has one of its
-    /// own, set up as the clients say ([`ClientBuilder::desk_config`]).
+    /// Uses this desk for the elicitations of all servers; others may share it. Without it the host has a desk of its own,
+    /// configured as the clients are ([`ClientBuilder::desk_config`]).
     pub fn desk(mut self, desk: Desk) -> Self {
         self.desk = desk;
         self
     }
 
-    /// Connects again by itself to servers whose connection ended or could not be made. Without it the host never does.
+    /// Reconnects by itself to servers whose connection ended or could not be made. Default: never.
     ///
-    /// It is done on the runtime where the server was connected to. Where that one ends, in a wait or in an attempt, the server stays
-    /// [`Failed`](super::ServerState::Failed) without a next attempt. [`HostEvent::State`](super::HostEvent::State) tells each failure
-    /// with the time of the next attempt, and each new connection; take its [`Client`](crate::Client) from
+    /// It does so on the runtime on which the server was connected. If that runtime shuts down, the server stays
+    /// [`Failed`](super::ServerState::Failed) without a next attempt. [`HostEvent::State`](super::HostEvent::State) reports
+    /// each failure with the time of the next attempt, and each new connection; get its [`Client`](crate::Client) from
     /// [`Host::client`](super::Host::client). No call is carried over.
     pub fn reconnect(mut self, policy: Reconnect) -> Self {
         self.reconnect = Some(policy);
         self
     }
 
-    /// The host, without servers yet.
+    /// Creates the host, without servers.
     pub fn build(self) -> Host {
         Host::build(self)
     }

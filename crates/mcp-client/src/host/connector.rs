@@ -1,4 +1,4 @@
-//! Where a server is and how its client is set up, as often as it is connected to.
+//! Where a server is and how its client is configured, for each connection to it.
 
 use std::fmt;
 use std::future::Future;
@@ -17,10 +17,10 @@ use crate::error::Error;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Dialling = Pin<Box<dyn Future<Output = Result<Endpoint, BoxError>> + Send>>;
 
-/// How a [`Host`](crate::host::Host) reaches a server, each time that it connects to it.
+/// How a [`Host`](crate::host::Host) connects to a server, each time that it does.
 ///
-/// A [`StdioServer`] and an [`HttpServer`] are one by themselves. [`new`](Self::new) takes a function, for what differs from
-/// one connection to the next: fresh credentials, another address.
+/// A [`StdioServer`] or an [`HttpServer`] converts into one. [`new`](Self::new) takes a function, for what differs from one
+/// connection to the next: fresh credentials, another address.
 #[derive(Clone)]
 pub struct Connector {
     dial: Arc<dyn Fn() -> Dialling + Send + Sync>,
@@ -28,8 +28,8 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Asks `dial` for the endpoint of each connection. Its error becomes the source of an error of kind
-    /// [`Transport`](crate::ErrorKind::Transport); an [`Error`](crate::Error) is passed on as it is.
+    /// Calls `dial` for the endpoint of each connection. Its error becomes the source of an error of kind
+    /// [`Transport`](crate::ErrorKind::Transport); an [`Error`](crate::Error) is passed on unchanged.
     pub fn new<F, R, E>(dial: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -43,8 +43,8 @@ impl Connector {
         Self { dial: Arc::new(dial), configure: Vec::new() }
     }
 
-    /// Sets up the client of this server further than the host sets up each: a protocol era, other deadlines, a handler of
-    /// its own. Roots and a desk given here are replaced by the host's.
+    /// Configures the client of this server beyond the host's template: a protocol era, other timeouts, its own handler. Roots
+    /// and a desk set here are replaced by the host's.
     #[must_use]
     pub fn configure(
         mut self,

@@ -1,4 +1,4 @@
-//! What a host tells of its servers.
+//! The events of a host.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::{Listener, Queued};
 
-/// The number of an attempt to connect. No two attempts of a host have the same, and a later one has a greater.
+/// The number of an attempt to connect. It is unique within a host, and increases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub(super) u64);
 
@@ -26,21 +26,21 @@ impl fmt::Display for Generation {
     }
 }
 
-/// Where a server of a host is in its life; the picture is in the module's documentation.
+/// The state of a server; the state diagram is in [the documentation of the module](crate::host).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerState {
     /// The connection is being closed.
     Closing,
-    /// Calls are possible, and what is desired of the server has been asked for.
+    /// Calls are possible, and the desired settings have been requested.
     Connected,
-    /// The server is being started or reached, or asked for what is desired of it: log level and subscription. An attempt
-    /// lasts until that is done, so that it can be given up and shared until then, and so that nobody is given a
-    /// connection that lacks what they rely on.
+    /// The server is being started or reached, or its log level and subscription are being restored. An attempt lasts until
+    /// that is done, so that it can be given up and shared until then, and nobody gets a connection without the settings that
+    /// they rely on.
     Connecting,
-    /// There is no connection, because nobody wanted one or nobody wants it any more.
+    /// There is no connection, because the application did not ask for one or closed it.
     Disconnected,
-    /// There is no connection: it could not be made, or the server ended it.
+    /// There is no connection: connecting failed, or the server ended it.
     Failed,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for ServerState {
     }
 }
 
-/// What a host asks for again on each new connection.
+/// A setting that a host restores on each new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Desired {
@@ -75,17 +75,17 @@ pub enum Desired {
     Subscription,
 }
 
-/// One thing that happened to a server of a host.
+/// Something that happened to a server of a host.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HostEvent {
-    /// A connection told something. Nothing of an older generation follows something of a newer one.
+    /// An event of a connection. No event of an older generation follows one of a newer generation.
     Client {
         /// The name of the server.
         server: Arc<str>,
         /// Its connection.
         generation: Generation,
-        /// What it told. The end of the connection is a [`State`](Self::State) instead.
+        /// The event. The end of the connection is reported as [`State`](Self::State) instead.
         event: ClientEvent,
     },
     /// This listener was too slow and missed some events.
@@ -93,13 +93,13 @@ pub enum HostEvent {
         /// How many.
         events: u64,
     },
-    /// Something that is wanted of the server could not be asked for on a new connection, which stands without it.
+    /// A desired setting could not be restored on a new connection, which is used without it.
     NotRestored {
         /// The name of the server.
         server: Arc<str>,
         /// Its connection.
         generation: Generation,
-        /// What it lacks.
+        /// The setting.
         desired: Desired,
         /// Why.
         error: Error,
@@ -109,24 +109,24 @@ pub enum HostEvent {
     State {
         /// The name of the server.
         server: Arc<str>,
-        /// The attempt to connect that this is about.
+        /// The attempt to connect.
         generation: Generation,
         /// The new state.
         state: ServerState,
-        /// Why there is no connection, or why closing it was not a clean affair:
+        /// Why there is no connection, or why closing it did not succeed cleanly:
         /// [`ServerStatus::last_error`](crate::host::ServerStatus::last_error) at that moment.
         error: Option<Error>,
-        /// When the host connects again by itself, where it will
-        /// ([`HostBuilder::reconnect`](crate::host::HostBuilder::reconnect)). `None` with [`Failed`](ServerState::Failed): it will not.
+        /// The time of the next reconnect attempt ([`HostBuilder::reconnect`](crate::host::HostBuilder::reconnect)). `None`
+        /// with [`Failed`](ServerState::Failed): there will be none.
         next_attempt: Option<Instant>,
     },
-    /// The subscription of a server is over although the connection stands. It is asked for again with the next connection.
+    /// The subscription of a server ended although the connection is open. It is requested again on the next connection.
     SubscriptionEnded {
         /// The name of the server.
         server: Arc<str>,
         /// Its connection.
         generation: Generation,
-        /// Why; `None` where the server ended it on purpose.
+        /// Why; `None` if the server ended it regularly.
         error: Option<Error>,
     },
 }
@@ -158,23 +158,23 @@ impl Queued for HostEvent {
     }
 }
 
-/// The events of all servers of a host, from the moment of [`Host::events`](crate::host::Host::events) on.
+/// The events of all servers of a host since [`Host::events`](crate::host::Host::events).
 ///
 /// A listener that falls behind by more than [`HostLimits::event_capacity`](crate::host::HostLimits::event_capacity) or
-/// [`event_capacity_bytes`](crate::host::HostLimits::event_capacity_bytes) loses the oldest events and is told how many; no
-/// connection ever waits for it.
+/// [`event_capacity_bytes`](crate::host::HostLimits::event_capacity_bytes) loses the oldest events and gets
+/// [`HostEvent::Missed`] with their number; no connection waits for it.
 #[derive(Debug)]
 pub struct HostEvents {
     pub(super) listener: Listener<HostEvent>,
 }
 
 impl HostEvents {
-    /// The next event; `None` once the host is closed or gone. Cancel safe.
+    /// The next event; `None` once the host is closed or dropped. Cancel safe.
     pub async fn next(&mut self) -> Option<HostEvent> {
         self.listener.next().await
     }
 
-    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    /// As [`next`](Self::next), to implement a `Stream` with.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<HostEvent>> {
         self.listener.poll_next(context)
     }

@@ -25,10 +25,11 @@ use crate::watched::{Watched, Watcher};
 /// How many lists may lie before the keeper; who reads one more waits.
 const MAX_NEWS: usize = 16;
 
-/// The tools of every connected server by names of their own, always as they are known now. Made by [`Host::watch_tools`].
+/// A table of the tools of all connected servers, by unique names, that follows every change. Created by
+/// [`Host::watch_tools`].
 ///
-/// Cheap to clone; clones show the same table. When the last clone is dropped nothing is followed any more. It keeps no connection and
-/// no host alive.
+/// Cheap to clone; clones show the same table. When the last clone is dropped, nothing is followed any more. It keeps no
+/// connection and no host open.
 #[derive(Clone)]
 pub struct FreshTools {
     tables: Watcher<Option<Arc<ToolTable>>>,
@@ -46,16 +47,16 @@ impl Drop for Task {
 }
 
 impl Host {
-    /// The tools of every connected server by names of their own, in a table that follows what happens: servers come and go,
-    /// and tell that their tools changed. Each list is followed in the way of [`List::watch`](crate::List::watch), and read again a few
-    /// times a second at most, however often its server says that it changed.
+    /// A table of the tools of all connected servers, by unique names, that is updated when servers connect, disconnect, or
+    /// report that their tools changed. Each list is followed as by [`List::watch`](crate::List::watch), and read again at
+    /// most four times a second.
     ///
-    /// Waits until the list of every server that is connected now was read once or could not be; for each,
-    /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and
-    /// [`max_list_bytes`](super::HostLimits::max_list_bytes) hold; asking to be told of changes, which comes first, may take as long again. A server that is not connected has no tools in the table; its tools are
-    /// there again, under the same names, once it is connected and its list was read. Where a list cannot be read, the table has the
-    /// tools that it had and says so among its [`failures`](ToolTable::failures); it is read again when the server says that it changed.
-    /// Must run inside a tokio runtime. Dropping the future gives it up.
+    /// Waits until the list of every server that is connected now has been read once or has failed. For each list
+    /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and [`max_list_bytes`](super::HostLimits::max_list_bytes)
+    /// apply; subscribing to changes, which comes first, may take as long again. A server that is not connected has no tools
+    /// in the table; they return under the same names once it is connected and its list has been read. If a list cannot be
+    /// read, the table keeps the tools that it had and lists the error among its [`failures`](ToolTable::failures); the list
+    /// is read again when the server reports a change. Must run inside a tokio runtime. Dropping the future ends it.
     ///
     /// ```no_run
     /// # use mcp_client::host::{Host, ToolNames};
@@ -93,20 +94,20 @@ impl Host {
 }
 
 impl FreshTools {
-    /// The table as it is known now.
+    /// The current table.
     pub fn current(&self) -> Arc<ToolTable> {
         self.tables.current().unwrap_or_default()
     }
 
-    /// Waits for a table that this clone has not seen. The first call returns when something happens after
-    /// [`Host::watch_tools`]. Several in a row may be seen as the newest of them. `None` once the host is closed or gone, and once
-    /// the runtime has ended on which `watch_tools` ran: then the table stays as it is. Cancel safe.
+    /// Waits for a table that this clone has not seen. The first call waits for the first change after [`Host::watch_tools`].
+    /// Of several new tables only the latest may be seen. `None` once the host is closed or dropped, or once the runtime on
+    /// which `watch_tools` ran has shut down: then the table no longer changes. Cancel safe.
     pub async fn changed(&mut self) -> Option<Arc<ToolTable>> {
         self.tables.changed().await.flatten()
     }
 
-    /// Reads every list again soon, and asks the servers that no longer tell of changes
-    /// ([`ToolTable::unfollowed`]) to do so again. Returns at once.
+    /// Reads every list again soon, and subscribes again to servers that no longer report changes ([`ToolTable::unfollowed`]).
+    /// Returns at once.
     pub fn refresh(&self) {
         self.wanted.notify_one();
     }

@@ -1,4 +1,4 @@
-//! The handle of the application on all its servers.
+//! The application's handle on all servers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::requests::Call;
 
 /// Connections to many servers, by name.
 ///
-/// Cheap to clone; all clones are the same host. Names are the application's: not empty, at most 256 bytes, no control
-/// characters. No name means anything to another one: `srv` and `srv:child` are two servers.
+/// Cheap to clone; all clones are the same host. The application chooses the names of servers: not empty, at most 256 bytes,
+/// no control characters. Names have no structure: `srv` and `srv:child` are unrelated.
 ///
 /// ```no_run
 /// use mcp_client::host::{Host, ServersConfig, ToolNames};
@@ -52,38 +52,37 @@ use crate::requests::Call;
 /// # Ok(()) }
 /// ```
 ///
-/// When the last clone is dropped every connection is closed in the background, in the way of [`Client::close`], also those
-/// of which the application holds a [`Client`].
+/// When the last clone is dropped, every connection is closed in the background, as by [`Client::close`], even if the
+/// application still holds its [`Client`].
 #[derive(Clone)]
 pub struct Host {
     registry: Arc<Registry>,
 }
 
-/// What a host knows of a server.
+/// The status of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerStatus {
     /// Its name.
     pub name: Arc<str>,
-    /// Where it is in its life.
+    /// Its state.
     pub state: ServerState,
-    /// The newest attempt to connect; `None` where there was none.
+    /// The latest attempt to connect; `None` if there was none.
     pub generation: Option<Generation>,
-    /// Why there is no connection, or why closing the last one was not a clean affair. Empty again with the next attempt, and where the
-    /// application disconnects a server that had failed.
+    /// Why there is no connection, or why closing the last one did not succeed cleanly. Reset by the next attempt, and when
+    /// the application disconnects a server that had failed.
     pub last_error: Option<Error>,
-    /// When the host connects again by itself, where it will ([`HostBuilder::reconnect`]).
+    /// The time of the next reconnect attempt ([`HostBuilder::reconnect`]), if there will be one.
     pub next_attempt: Option<Instant>,
 }
 
 impl Host {
-    /// A host without servers, whose clients are set up like `client`.
+    /// Creates a host without servers. Its clients are configured like `client`.
     pub fn new(client: ClientBuilder) -> Self {
         Self::builder(client).build()
     }
 
-    /// Begins to set up a host whose clients are set up like `client`. [`Connector::configure`] adds what a single server needs
-    /// beside that.
+    /// Configures a host whose clients are configured like `client`. [`Connector::configure`] adds what a single server needs.
     pub fn builder(client: ClientBuilder) -> HostBuilder {
         HostBuilder::new(client)
     }
@@ -92,26 +91,26 @@ impl Host {
         Self { registry: Arc::new(Registry::new(builder)) }
     }
 
-    /// Connects to a server and remembers it under this name. What is desired of a server of this name (log level,
-    /// subscription, and the host's roots) is asked for before this returns, for
+    /// Connects to a server and stores it under this name. The desired settings of a server with this name (log level,
+    /// subscription, the host's roots) are requested before this returns, for
     /// [`HostLimits::restore_timeout`](super::HostLimits::restore_timeout) at most. Until then the server is
-    /// [`Connecting`](ServerState::Connecting); what it does not agree to keeps it from nothing and is told as
-    /// [`NotRestored`](super::HostEvent::NotRestored).
+    /// [`Connecting`](ServerState::Connecting). A setting that the server refuses does not prevent the connection; it is
+    /// reported as [`NotRestored`](super::HostEvent::NotRestored).
     ///
-    /// Must run inside a tokio runtime. Where a server of this name is being closed, this waits for that, for
-    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout) at most. If the future is dropped the attempt is given
-    /// up, however far it is, with those that the host has made after it by itself, and nothing is left behind but the name: a
-    /// connection that stands already, and that nobody was given, is closed in the background.
+    /// Must run inside a tokio runtime. If a server of this name is being closed, this waits for it, for
+    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout) at most. If the future is dropped, the attempt is given
+    /// up, with those that the host makes after it by itself, and only the name remains: a connection that exists already is
+    /// closed in the background.
     ///
     /// # Errors
     ///
-    /// Those of [`ClientBuilder::connect`]; [`Misuse`](crate::ErrorKind::Misuse) where the name cannot be one, or where a
-    /// server of this name is connected or connecting; [`LimitExceeded`](crate::ErrorKind::LimitExceeded) at
-    /// [`HostLimits::max_servers`](super::HostLimits::max_servers); [`Closed`](crate::ErrorKind::Closed) where the server
-    /// was disconnected or the host closed meanwhile. A server that cannot be connected to stays known as
-    /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect); a host that
-    /// [connects again](HostBuilder::reconnect) by itself tries it [so many times](super::Reconnect::max_attempts) more, but not after
-    /// an error that [would come again](super::Reconnect).
+    /// Those of [`ClientBuilder::connect`]; [`Misuse`](crate::ErrorKind::Misuse) for an invalid name, or if a server of this
+    /// name is connected or connecting; [`LimitExceeded`](crate::ErrorKind::LimitExceeded) at
+    /// [`HostLimits::max_servers`](super::HostLimits::max_servers); [`Closed`](crate::ErrorKind::Closed) if the server was
+    /// disconnected or the host closed meanwhile. A server that cannot be connected stays known as
+    /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect); a host that [reconnects](HostBuilder::reconnect)
+    /// by itself makes up to [`max_attempts`](super::Reconnect::max_attempts) more attempts, but not after an error that
+    /// [would recur](super::Reconnect).
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
             return Err(Error::misuse_because(
@@ -154,13 +153,12 @@ impl Host {
         }
     }
 
-    /// Connects to a server anew, the way it was connected to before. A connection that stands is closed first. Several who
-    /// ask at the same time share one attempt: it is given up when the last of their futures is dropped. A closing that was
-    /// begun goes on.
+    /// Connects to a server again, in the same way as before. An existing connection is closed first. Concurrent callers share
+    /// one attempt, which is given up when the last of their futures is dropped. Closing, once begun, is completed.
     ///
     /// # Errors
     ///
-    /// Those of [`connect`](Self::connect); [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has.
+    /// Those of [`connect`](Self::connect); [`Misuse`](crate::ErrorKind::Misuse) for an unknown name.
     pub async fn reconnect(&self, name: &str) -> Result<Client, Error> {
         let mut before = None;
         loop {
@@ -195,19 +193,19 @@ impl Host {
         }
     }
 
-    /// Closes the connection of a server, or gives up the attempt to connect to it, and keeps its name with what is desired
-    /// of it, for [`reconnect`](Self::reconnect). Calls in flight end as closed, open questions as withdrawn. No other
-    /// server notices. One that has failed counts as disconnected from then on, so that whoever connects failed servers again
-    /// leaves it alone.
+    /// Closes the connection of a server, or gives up the attempt to connect to it, and keeps its name and its desired
+    /// settings, for [`reconnect`](Self::reconnect). Calls in flight fail with kind `Closed`, open questions are withdrawn.
+    /// Other servers are not affected. A server that has failed counts as disconnected from then on, so that it is not
+    /// reconnected.
     ///
-    /// Several who ask at the same time share one closing. It goes on when the future is dropped, and takes no longer than
-    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout). It runs on the runtime where the server was
-    /// connected; where nobody drives that one, the time is up all the same on the runtime of whoever waits, and where it
-    /// has ended, the connection has ended with it.
+    /// Concurrent callers share one closing. It continues if the future is dropped, and takes no longer than
+    /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout). It runs on the runtime on which the server was
+    /// connected; if nothing drives that one, the timeout still applies on the caller's runtime, and if it has shut down, the
+    /// connection has ended with it.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has, [`Timeout`](crate::ErrorKind::Timeout).
+    /// [`Misuse`](crate::ErrorKind::Misuse) for an unknown name, [`Timeout`](crate::ErrorKind::Timeout).
     pub async fn disconnect(&self, name: &str) -> Result<Closed, Error> {
         match self.registry.begin_closing(name)? {
             Some(closing) => closing.outcome().await.map_err(|error| error.at_server(name)),
@@ -215,8 +213,8 @@ impl Host {
         }
     }
 
-    /// Disconnects a server and forgets it, with everything that is desired of it and its URL elicitations. If the future is
-    /// dropped the closing goes on, and the server is not forgotten.
+    /// Disconnects a server and forgets it, including its desired settings and its URL elicitations. If the future is dropped,
+    /// closing continues, but the server is not forgotten.
     ///
     /// # Errors
     ///
@@ -238,11 +236,11 @@ impl Host {
         closed
     }
 
-    /// Closes every connection, all at the same time, gives up every attempt, and ends the streams of events. No further
-    /// connection can be made. Gives back how each connection was closed.
+    /// Closes all connections concurrently, gives up all attempts, and ends the event streams. No further connection can be
+    /// made. Returns how each connection was closed.
     ///
-    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout). If the future is dropped the
-    /// closings go on; calling this again waits for them and then ends the streams.
+    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout). If the future is dropped,
+    /// closing continues; calling this again waits for it and then ends the streams.
     pub async fn close(&self) -> Vec<(Arc<str>, Result<Closed, Error>)> {
         let names: Vec<Arc<str>> = {
             let mut state = self.registry.lock();
@@ -267,37 +265,36 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has, [`Closed`](crate::ErrorKind::Closed) where it is
+    /// [`Misuse`](crate::ErrorKind::Misuse) for an unknown name, [`Closed`](crate::ErrorKind::Closed) where it is
     /// not connected.
     pub fn client(&self, name: &str) -> Result<Client, Error> {
         self.registry.client(name)
     }
 
-    /// What is known of a server.
+    /// The status of a server.
     pub fn server(&self, name: &str) -> Option<ServerStatus> {
         let state = self.registry.lock();
         state.servers.get_key_value(name).map(|(name, server)| status(name, server))
     }
 
-    /// What is known of every server, in the order of their names.
+    /// The status of every server, in the order of their names.
     pub fn servers(&self) -> Vec<ServerStatus> {
         self.registry.lock().servers.iter().map(|(name, server)| status(name, server)).collect()
     }
 
-    /// The events of every server from now on. See [`HostEvents`] for what a slow listener sees.
+    /// The events of all servers from now on. See [`HostEvents`] for slow listeners.
     pub fn events(&self) -> HostEvents {
         HostEvents { listener: self.registry.events.listen() }
     }
 
-    /// The desk where the questions of every server wait for their answers, under the names of the servers. Capacity is shared
-    /// by all of them, and each has its quota. A question ends with the connection that asked it: an answer that comes
-    /// later is refused.
+    /// The desk that handles the elicitations of all servers, under their names. They share its capacity, and each has its
+    /// quota. A question ends with its connection: a later answer is refused.
     pub fn desk(&self) -> &Desk {
         &self.registry.desk
     }
 
-    /// A call of a tool by the table that holds it ([`ToolNames`](super::ToolNames)). Its errors, those that come at once included, say
-    /// which server and which tool. Those of a call on a [`Client`] of the host say which server.
+    /// Calls a tool of a table ([`ToolNames`](super::ToolNames)). All its errors name the server and the tool. Errors of calls
+    /// on a [`Client`] of the host name the server.
     ///
     /// # Errors
     ///
@@ -313,23 +310,22 @@ impl Host {
         Ok(client.call_tool(tool.tool().name.clone(), arguments).at(place))
     }
 
-    /// Replaces the roots that are offered to every server, now and later. Each connected server is told once, if they differ
-    /// from those that it was offered before.
+    /// Replaces the roots that are declared to all servers, now and later. Each connected server is notified once, if they
+    /// differ from its current ones.
     ///
-    /// Gives back which servers could not be told, and why: one that was connected while no roots were offered at all has
-    /// been told that this client has none, and hears of them with its next connection
-    /// ([`Misuse`](crate::ErrorKind::Misuse)).
+    /// Returns the servers that could not be notified, and why: a server that was connected while no roots were declared was
+    /// told that this client has none, and gets them with its next connection ([`Misuse`](crate::ErrorKind::Misuse)).
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Vec<(Arc<str>, Error)> {
         self.registry.set_roots(roots.into_iter().collect())
     }
 
-    /// Asks a server for log messages of this level and above, on this connection and on each later one. Waits until the
-    /// server agrees, where it is connected. The level is remembered from the start of the call, whether or not the server
-    /// agrees or the future is dropped.
+    /// Requests log messages of this level and above from a server, on this connection and on each later one. Waits for the
+    /// server's answer, if it is connected. The level is remembered from the start of the call, even if the server refuses or
+    /// the future is dropped.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has, and where the server has no logging; those of a
+    /// [`Misuse`](crate::ErrorKind::Misuse) for an unknown name, and where the server has no logging; those of a
     /// call.
     pub async fn set_logging_level(&self, name: &str, level: LoggingLevel) -> Result<(), Error> {
         let asking = self.registry.desire(name, |server| server.logging_level = Some(level)).await?;
@@ -337,15 +333,15 @@ impl Host {
         asking.connection.ask_for_level().await
     }
 
-    /// Asks a server to tell of these changes, on this connection and on each later one. They come as
+    /// Subscribes to changes of a server, on this connection and on each later one. They are reported as
     /// [`ListChanged`](crate::ClientEvent::ListChanged) and [`ResourceUpdated`](crate::ClientEvent::ResourceUpdated) among the
-    /// [`events`](Self::events). The filter takes the place of the one before; an empty one asks for nothing. Gives back
-    /// what the server granted, or `None` where it is not connected. The filter is remembered from the start of the call,
-    /// whether or not the server agrees or the future is dropped.
+    /// [`events`](Self::events). The filter replaces the one before; an empty one ends the subscription. Returns what the
+    /// server granted, or `None` if it is not connected. The filter is remembered from the start of the call, even if the
+    /// server refuses or the future is dropped.
     ///
     /// # Errors
     ///
-    /// [`Misuse`](crate::ErrorKind::Misuse) for a name that no server has; those of [`Client::subscription`], and then the
+    /// [`Misuse`](crate::ErrorKind::Misuse) for an unknown name; those of [`Client::subscription`], and then the
     /// subscription that stood before goes on.
     pub async fn set_subscription(
         &self,

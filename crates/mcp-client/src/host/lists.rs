@@ -25,15 +25,15 @@ pub struct ServerList<T> {
     pub server: Arc<str>,
     /// The connection that it came over.
     pub generation: Generation,
-    /// Its items, or why there are none. An error is not an empty list.
+    /// Its items, or the error.
     pub items: Result<Vec<T>, Error>,
 }
 
 impl Host {
-    /// The tools of every connected server that has any to offer, all pages, in the order of the servers' names. The servers
-    /// are asked at the same time, and one that fails or hangs spoils no other.
+    /// The tools of every connected server that declares tools, all pages, in the order of the servers' names. The servers are
+    /// queried concurrently, and one that fails or hangs does not affect the others.
     ///
-    /// [`HostLimits`](super::HostLimits) bounds each list in time and size. Dropping the future cancels the calls.
+    /// [`HostLimits`](super::HostLimits) limits each list in time and size. Dropping the future cancels the calls.
     pub async fn list_tools(&self) -> Vec<ServerList<Tool>> {
         self.lists::<ListToolsRequestParams, _>(ServerFeature::Tools, |client| client.list_tools()).await
     }

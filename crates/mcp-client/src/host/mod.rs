@@ -1,8 +1,8 @@
-//! Many servers at once: named connections, what is wanted of them over reconnections, and the `mcpServers` configuration.
+//! Several servers at once: named connections, settings that outlive a connection, and the `mcpServers` configuration.
 //!
-//! A [`Host`] holds connections by name and adds no protocol of its own: each of them is a [`Client`](crate::Client). What it
-//! adds is the life around them, the rule by which tools of several servers get names of their own ([`ToolNames`]), one table of
-//! them that follows every change ([`FreshTools`]), and one stream of events.
+//! A [`Host`] holds connections by name; each of them is a [`Client`](crate::Client). It adds their life cycle, unique names
+//! for the tools of several servers ([`ToolNames`]), one table of all tools that follows every change ([`FreshTools`]), and
+//! one stream of events. It adds no protocol of its own.
 //!
 //! # The life of a connection
 //!
@@ -16,13 +16,14 @@
 //!      └────────── closed ────────── Closing <── disconnect ──┘
 //! ```
 //!
-//! An attempt lasts until the new connection has been asked for what is desired of it. A disconnect in the middle of that goes
-//! by `Closing` too, because there is a connection to close; whoever gives the attempt up does not wait for that.
+//! An attempt lasts until the desired settings (log level, subscription) have been requested on the new connection. A
+//! disconnect before that also goes through `Closing`, because there is a connection to close; whoever gives up the attempt
+//! does not wait for it.
 //!
-//! From `Failed` the host connects again by itself where it was told to ([`HostBuilder::reconnect`]).
+//! From `Failed` the host reconnects by itself if configured to ([`HostBuilder::reconnect`]).
 //!
-//! Each attempt to connect has a [`Generation`] that no other one has. Events, answers and outcomes belong to a generation;
-//! what comes late from an old one changes nothing about a newer one.
+//! Each attempt to connect has a unique [`Generation`]. Events, answers and outcomes belong to a generation; what arrives late
+//! from an old one does not affect a newer one.
 
 mod attempt;
 mod builder;

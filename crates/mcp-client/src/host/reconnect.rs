@@ -14,29 +14,29 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
 
-/// How a host connects again by itself ([`HostBuilder::reconnect`](super::HostBuilder::reconnect)).
+/// How a host reconnects by itself ([`HostBuilder::reconnect`](super::HostBuilder::reconnect)).
 ///
-/// It does so where a connection ended that nobody here ended, and where one could not be made, the first included. It does not where the
-/// application disconnected the server or gave the attempt up, and not after an error that another attempt would meet again: of kind
+/// It reconnects after a connection that ended unrequested or could not be made, the first one included. It does not reconnect
+/// if the application disconnected the server or gave up the attempt, nor after an error that would recur: of kind
 /// [`Misuse`](crate::ErrorKind::Misuse), [`Tls`](crate::ErrorKind::Tls), [`Unauthorized`](crate::ErrorKind::Unauthorized) or
-/// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), or a program that is not there or must not be started.
+/// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), or a program that does not exist or may not be executed.
 ///
-/// Each wait is between half of what the numbers say and all of it, so that many servers, or many clients of one, do not come back
-/// together. An HTTP server that names a time (`Retry-After`) is left alone for that long at least, whatever
-/// [`longest_wait`](Self::longest_wait) says; it is never more than a day.
+/// Waits have jitter: each is between half of the computed time and all of it. After a `Retry-After` of an HTTP server the
+/// wait is at least that long, whatever [`longest_wait`](Self::longest_wait) says; it is never more than a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reconnect {
-    /// Attempts in a row that the host makes by itself. Default 10, which takes some four minutes: a server that restarts is back by
-    /// then, and a program that dies each time is not started for ever. After them the server stays
-    /// [`Failed`](super::ServerState::Failed). 0: none are made.
+    /// Consecutive attempts. Default 10, with two to four minutes of waiting in all: a restarting server is back by then, and
+    /// a program that crashes each time is not started for ever. Then the server stays [`Failed`](super::ServerState::Failed).
+    /// 0: no attempts.
     pub max_attempts: u32,
-    /// The wait before the first of them; it doubles with each further one. Default 500 ms.
+    /// The wait before the first attempt; it doubles with each further one. Default 500 ms.
     pub first_wait: Duration,
-    /// The longest wait. Default 60 s: nobody waits longer than that for a server that is there again.
+    /// The longest wait. Default 60 s.
     pub longest_wait: Duration,
-    /// A connection that stood for so long ends the row: the next failure is the first again. Default 60 s, so that a server that
-    /// connects well and dies soon after, each time, is given up like one that cannot be connected to.
+    /// A connection that lasted this long resets the count of attempts. Default 60 s, so that a server that connects well and
+    /// crashes soon after, each time, is given up like one that cannot be connected to. Set it lower for a server that is
+    /// regularly up only for seconds.
     pub lasting: Duration,
 }
 

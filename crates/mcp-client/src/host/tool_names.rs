@@ -20,7 +20,7 @@ const DIGEST_DIGITS: usize = 12;
 /// The least length that leaves room for something to read beside the digest.
 const MIN_LENGTH: usize = 32;
 
-/// The rule by which a tool gets a name of its own among the tools of several servers.
+/// The rule that gives each tool of several servers a unique name.
 ///
 /// * `server__tool`, where both consist of ASCII letters, digits, `_` and `-`, the server has no `__` in it and no `_` at its
 ///   end, the tool no `_` at its beginning, and the whole is not too long. The first `__` is then the border between
@@ -28,9 +28,9 @@ const MIN_LENGTH: usize = 32;
 /// * `server___tool_0123456789ab` otherwise: each other character is replaced by `_`, both are cut, and the digits are the
 ///   beginning of the SHA-256 digest of both full names. Three `_` tell it from the first kind.
 ///
-/// So the name of a tool depends on nothing but its server's and its own name: it stays the same whichever other servers
-/// there are, in whatever order they answer, and no server can choose a tool's name such that it gets the name of
-/// another server's. The letters are those that model providers take as names of functions.
+/// So a tool's name depends only on the names of its server and the tool: it stays the same whichever other servers there are,
+/// in whatever order they answer, and no server can choose a tool name that takes the name of another server's tool. The
+/// characters are those that model providers accept in function names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolNames {
     max_length: usize,
@@ -43,7 +43,7 @@ impl Default for ToolNames {
 }
 
 impl ToolNames {
-    /// How long a name may be at most, in characters. Default 64, which every model provider takes; at least 32.
+    /// The maximum length of a name, in characters. Default 64, which every model provider accepts; at least 32.
     #[must_use]
     pub fn max_length(mut self, characters: usize) -> Self {
         self.max_length = characters.max(MIN_LENGTH);
@@ -69,8 +69,8 @@ impl ToolNames {
         format!("{server_part}{SEPARATOR}_{tool_part}_{}", digest(server, tool))
     }
 
-    /// Names the tools of these lists, those of [`Host::list_tools`](super::Host::list_tools). A table that follows the changes of
-    /// the lists is [`Host::watch_tools`](super::Host::watch_tools).
+    /// Names the tools of these lists, which [`Host::list_tools`](super::Host::list_tools) returns.
+    /// [`Host::watch_tools`](super::Host::watch_tools) gives a table that follows changes.
     pub fn table(&self, lists: Vec<ServerList<Tool>>) -> ToolTable {
         let mut table = ToolTable::default();
         for ServerList { server, generation, items } in lists {
@@ -130,7 +130,7 @@ fn digest(server: &str, tool: &str) -> String {
     hex.chars().take(DIGEST_DIGITS).collect()
 }
 
-/// Tools by names of their own.
+/// Tools by unique names.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
     tools: BTreeMap<Arc<str>, Arc<NamedTool>>,
@@ -139,7 +139,7 @@ pub struct ToolTable {
     unfollowed: Vec<Arc<str>>,
 }
 
-/// A tool with a name of its own. What its server says of it is untrusted.
+/// A tool with its unique name. The description of the server is untrusted.
 #[derive(Clone, Debug)]
 pub struct NamedTool {
     name: Arc<str>,
@@ -181,36 +181,36 @@ impl ToolTable {
         self.tools.values().map(AsRef::as_ref)
     }
 
-    /// How many there are.
+    /// The number of tools.
     pub fn len(&self) -> usize {
         self.tools.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// The tools that are left out because their server listed one of the same name before them.
+    /// The tools that are left out because their server listed another one of the same name before.
     pub fn repeated(&self) -> impl ExactSizeIterator<Item = &NamedTool> {
         self.repeated.iter().map(AsRef::as_ref)
     }
 
-    /// The servers whose list could not be fetched. In a table that follows the lists, the tools of such a server are those of the
-    /// list before, where there was one.
+    /// The servers whose list could not be read. In a table that follows changes, such a server keeps the tools of its
+    /// previous list, if there was one.
     pub fn failures(&self) -> &[(Arc<str>, Error)] {
         &self.failures
     }
 
-    /// In a table that follows the lists ([`Host::watch_tools`](super::Host::watch_tools)), the servers that do not tell when their tools
-    /// change: they never said that they would, or do not any more. Their tools are as they were when they were last read.
+    /// In a table that follows changes ([`Host::watch_tools`](super::Host::watch_tools)), the servers that do not report
+    /// changes of their tools, or no longer do. Their tools are those of the last reading.
     pub fn unfollowed(&self) -> &[Arc<str>] {
         &self.unfollowed
     }
 }
 
 impl NamedTool {
-    /// The name that no other tool has.
+    /// The unique name.
     pub fn name(&self) -> &str {
         &self.name
     }

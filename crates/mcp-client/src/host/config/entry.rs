@@ -15,7 +15,7 @@ use super::template::{self, Fault, Piece};
 use crate::endpoint::Endpoint;
 use crate::host::connector::Connector;
 
-/// A server as the configuration describes it. It is data: nothing has been started or reached.
+/// A server as the configuration describes it. It is only data: nothing has been started or connected.
 ///
 /// `Debug` shows the names of variables, headers and unknown members, and no value.
 #[derive(Clone)]
@@ -126,20 +126,20 @@ impl ServerEntry {
         &self.transport
     }
 
-    /// Whether the configuration puts it out of use.
+    /// Whether the configuration disables it.
     pub fn is_disabled(&self) -> bool {
         self.disabled
     }
 
-    /// Puts it into use or out of it.
+    /// Disables or enables it.
     #[must_use]
     pub fn disabled(mut self, disabled: bool) -> Self {
         self.disabled = disabled;
         self
     }
 
-    /// The members that nothing here reads, as they are. Among them may be some that this server needs (`envFile`, `oauth`)
-    /// and some that the application serves itself (`timeout`, `alwaysAllow`). They may hold secrets.
+    /// The members that are not read here, unchanged. Some may be required by the server (`envFile`, `oauth`), others are
+    /// meant for the application (`timeout`, `alwaysAllow`). They may hold secrets.
     pub fn other(&self) -> &[(String, RawJson)] {
         &self.other
     }
@@ -165,13 +165,12 @@ impl ServerEntry {
         Ok(names)
     }
 
-    /// The entry with its variables filled in: `${NAME}` with what `lookup` gives for `NAME`, `${NAME:-default}` with that or,
-    /// where it gives `None`, with the default. This is done in the command, the arguments, the working directory, the values
-    /// of variables, the URL and the values of headers; never in names. A value that is filled in is not looked at again,
-    /// and `$NAME` stands for itself.
+    /// Expands variables: `${NAME}` becomes what `lookup` returns for `NAME`; `${NAME:-default}` likewise, or the default if
+    /// `lookup` returns `None`. It applies to the command, the arguments, the working directory, the values of variables, the
+    /// URL and the values of headers; never to names. Inserted values are not expanded again, and `$NAME` is left as it is.
     ///
-    /// Nothing but `lookup` is asked. To lend a server all of this process's environment, give it
-    /// `|name| std::env::var(name).ok()`; to lend it less, look first. Other forms come to it as they are (`env:NAME`,
+    /// Variables come from `lookup` alone. To expose all of this process's environment, pass `|name|
+    /// std::env::var(name).ok()`; to expose less, filter. Names in other syntaxes reach `lookup` unchanged (`env:NAME`,
     /// `input:id`, `workspaceFolder`).
     ///
     /// # Errors
@@ -204,14 +203,14 @@ impl ServerEntry {
         Ok(expanded)
     }
 
-    /// The entry as it is written: `${` stands for itself.
+    /// Uses the entry as it is written, without expansion.
     #[must_use]
     pub fn as_written(mut self) -> Self {
         self.literal = true;
         self
     }
 
-    /// What to connect to. Nothing is started by this either.
+    /// What to connect to. Starts nothing.
     ///
     /// # Errors
     ///
@@ -243,7 +242,7 @@ impl ServerEntry {
         }
     }
 
-    /// The program to start, to be set up further or shown to the user before it is connected to.
+    /// The program to start, for further configuration or to show it to the user before connecting.
     ///
     /// # Errors
     ///
@@ -263,7 +262,7 @@ impl ServerEntry {
         Ok(server)
     }
 
-    /// The URL to reach, to be set up further before it is connected to.
+    /// The URL to connect to, for further configuration.
     ///
     /// # Errors
     ///
