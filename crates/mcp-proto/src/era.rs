@@ -10,6 +10,8 @@ use mcp_jsonrpc::ErrorCode;
 use mcp_model::ProtocolVersion;
 use serde::{Deserialize, Serialize};
 
+use crate::exchange_failure::ExchangeFailure;
+
 /// How the era of the server is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -97,20 +99,6 @@ pub enum VerdictReason {
     UnnamedVersions,
 }
 
-/// How an exchange failed that brought no JSON-RPC message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExchangeFailure {
-    /// Anything else: no connection, no time, no MCP. It says nothing about the era.
-    Other,
-    /// It would fail again: credentials are missing, TLS does not come about, or what came breaks a rule or a limit. It says nothing about the era.
-    Refused,
-    /// The server no longer knows the session; the request was not processed.
-    SessionLost,
-    /// The server answered with this HTTP status.
-    Status(u16),
-}
-
 /// What became of a `server/discover`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Probed {
@@ -177,9 +165,10 @@ pub(crate) fn judge(wire: Wire, probed: &Probed, reprobed: bool) -> Next {
         }
         Probed::Refused { status: Some(status), .. } if !tells_the_era(*status) => Next::Surface,
         Probed::Refused { code, .. } => legacy(VerdictReason::RefusedProbe(code.get())),
-        Probed::Failed(ExchangeFailure::Status(status)) if tells_the_era(*status) => {
+        Probed::Failed(ExchangeFailure::Status { status, .. }) if tells_the_era(*status) => {
             legacy(VerdictReason::RefusedWithStatus(*status))
         }
+        // No other failure says anything about the era.
         Probed::Failed(_) => Next::Surface,
         // A pipe has no other sign of a server that waits for `initialize`. Over HTTP even a legacy server answers.
         Probed::Silent if wire == Wire::Channel => legacy(VerdictReason::SilentOnProbe),
@@ -287,10 +276,10 @@ mod tests {
     fn a_status_alone_shows_a_legacy_server_unless_it_is_about_something_else() {
         for status in [400, 404, 405, 406, 415, 422] {
             let expected = initialize(VerdictReason::RefusedWithStatus(status));
-            check("H11", &BOTH, &Probed::Failed(ExchangeFailure::Status(status)), &expected);
+            check("H11", &BOTH, &Probed::Failed(ExchangeFailure::of_status(status)), &expected);
         }
         for status in [401, 403, 408, 429, 500, 502, 503] {
-            check("H14", &BOTH, &Probed::Failed(ExchangeFailure::Status(status)), &Next::Surface);
+            check("H14", &BOTH, &Probed::Failed(ExchangeFailure::of_status(status)), &Next::Surface);
             check("H14", &BOTH, &refused(ErrorCode::INTERNAL_ERROR, None, Some(status)), &Next::Surface);
         }
         check("H16", &BOTH, &Probed::Failed(ExchangeFailure::Other), &Next::Surface);

@@ -11,9 +11,10 @@ use mcp_model::{DiscoverResult, FromJson, ProtocolVersion, ResultType, inspect_r
 use crate::call::{CallId, CallKind, CallOptions, CallState, earliest};
 use crate::connection::Connection;
 use crate::diagnostic::excerpt;
-use crate::era::{ExchangeFailure, Mode, Next, Probed, Verdict, VerdictReason, Wire, judge};
+use crate::era::{Mode, Next, Probed, Verdict, VerdictReason, Wire, judge};
 use crate::error::{CallError, Misuse};
 use crate::event::Event;
+use crate::exchange_failure::ExchangeFailure;
 use crate::lifecycle::{MAX_SHOWN_VERSION, versions_offered, versions_shown};
 use crate::phase::{Handshake, Phase, ServerFacts};
 
@@ -120,16 +121,13 @@ impl Connection {
         }
     }
 
-    /// The exchange of this call failed without a JSON-RPC answer. Returns whether that is taken care of: the call goes
-    /// on with another request, or its end is an event. Otherwise the driver knows best why, and is to
-    /// [`forget`](Self::forget) the call.
-    pub fn handle_exchange_failed(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
-        if failure == ExchangeFailure::SessionLost {
-            return self.handle_session_lost(now, call);
-        }
-        if self.outlast_exchange(now, call, failure) {
-            return true;
-        }
+    /// The exchange of the probe failed. Returns whether that says what to do next.
+    pub(crate) fn handle_probe_failed(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        failure: ExchangeFailure,
+    ) -> bool {
         let Phase::Probing(handshake) = &self.phase else { return false };
         let (probed, reprobed) = (Probed::Failed(failure), handshake.reprobed);
         if !self.calls.get(&call).is_some_and(|state| state.kind == CallKind::Probe)

@@ -118,8 +118,8 @@ impl Connection {
     /// The server refused the request of this call because it no longer knows the session, and so did not process it.
     ///
     /// Returns whether the call goes on: a new session is opened and the request is sent again. `false` for a call that
-    /// is over, that met this before, or where there is no session to renew; then the driver fails it.
-    pub fn handle_session_lost(&mut self, now: Instant, call: CallId) -> bool {
+    /// is over, that met this before, or where there is no session to renew.
+    pub(crate) fn handle_session_lost(&mut self, now: Instant, call: CallId) -> bool {
         let has_sessions =
             matches!(self.phase, Phase::Ready { .. } | Phase::Renewing(_) | Phase::Lost { .. })
                 && self.phase.modern().is_none();

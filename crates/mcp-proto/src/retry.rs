@@ -24,6 +24,7 @@ use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::era::Wire;
 use crate::error::CallError;
+use crate::exchange_failure::ExchangeFailure;
 use crate::phase::Phase;
 use crate::timers::Timer;
 
@@ -77,45 +78,32 @@ impl RetryConfig {
     }
 }
 
-/// What became of a request that brought no JSON-RPC message, as far as trying again goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The connection broke when bytes of the request may have left.
-    Lost,
-    /// No byte of the request left this machine.
-    NotSent,
-    /// The server, or somebody before it, answered with an HTTP status that is no success.
-    Status {
-        /// The status.
-        status: u16,
-        /// How long it asks to wait (`Retry-After`).
-        retry_after: Option<Duration>,
-    },
-}
-
-impl Failure {
+impl ExchangeFailure {
     /// Whether a call may be made again after it.
     const fn allows(self, idempotent: bool) -> bool {
         match self {
             Self::NotSent => true,
-            Self::Lost => idempotent,
-            Self::Status { status, .. } => idempotent && matches!(status, 429 | 500 | 502 | 503 | 504),
+            Self::ConnectionLost => idempotent,
+            Self::Status { status, explained: false, .. } => {
+                idempotent && matches!(status, 429 | 500 | 502 | 503 | 504)
+            }
+            Self::Other | Self::Refused | Self::SessionLost | Self::Status { .. } => false,
         }
     }
 
     const fn retry_after(self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => retry_after,
-            Self::Lost | Self::NotSent => None,
+            _ => None,
         }
     }
 
+    /// Why a call is tried again.
     fn describe(self) -> String {
         match self {
-            Self::Lost => "the connection broke".to_owned(),
             Self::NotSent => "the server could not be reached".to_owned(),
             Self::Status { status, .. } => format!("the answer was status {status}"),
+            _ => "the connection broke".to_owned(),
         }
     }
 }
@@ -136,12 +124,9 @@ fn is_idempotent(method: &str) -> bool {
 }
 
 impl Connection {
-    /// The exchange of this call failed. Returns whether the call goes on: it waits, and its request is sent again. `false`:
-    /// it must not be repeated, or not any more; then the driver fails it.
-    ///
-    /// For what else a failed exchange may lead to see
-    /// [`handle_exchange_failed`](Self::handle_exchange_failed), which comes first.
-    pub fn retry(&mut self, now: Instant, call: CallId, failure: Failure) -> bool {
+    /// The exchange of this call failed, and nothing else comes of that. Returns whether the call goes on: it waits, and its request
+    /// is sent again. `false`: it must not be repeated, or not any more.
+    pub(crate) fn retry(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
         let Some(state) = self.calls.get(&call) else { return false };
         let shakes_hands = match self.phase {
             Phase::Probing(_) => state.kind == CallKind::Probe,
@@ -153,7 +138,7 @@ impl Connection {
         }
         let method = state.asked.as_ref().map(|asked| asked.method.as_str());
         let idempotent = shakes_hands || method.is_some_and(is_idempotent);
-        let left_or_may = state.is_dispatched() || failure == Failure::NotSent;
+        let left_or_may = state.is_dispatched() || failure == ExchangeFailure::NotSent;
         let is_own = matches!(state.kind, CallKind::Restore | CallKind::Subscribe(_));
         let is_made_anew = match state.kind {
             CallKind::Ordinary => true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_jsonrpc::{PlainAnswer, RequestId};
-use mcp_proto::{ExchangeFailure, Failure, Head, Limits, Origin, Transmit, TransmitKind};
+use mcp_proto::{ExchangeFailure, Head, Limits, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
@@ -267,10 +267,26 @@ pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, transmit: Tra
 
 /// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.
 fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
-    let failure = match (error.kind(), error.status()) {
+    if call.exchange_failed(failure_of(&error)) {
+        return Ok(());
+    }
+    if call.is_own {
+        call.driver.seek_after(&error);
+    }
+    call.failed(error)
+}
+
+/// The failure of an exchange, in the words of the core.
+fn failure_of(error: &mcp_transport::Error) -> ExchangeFailure {
+    match (error.kind(), error.status()) {
+        (ErrorKind::Connect, _) if !error.outcome_unknown() => ExchangeFailure::NotSent,
+        (ErrorKind::ConnectionLost, _) => ExchangeFailure::ConnectionLost,
         // A server that had begun to answer may have carried it out before it lost the session.
         (ErrorKind::SessionLost, _) if !error.outcome_unknown() => ExchangeFailure::SessionLost,
-        (ErrorKind::Status, Some(status)) => ExchangeFailure::Status(status),
+        (ErrorKind::Status, Some(status)) => {
+            let explained = error.body_error().is_some();
+            ExchangeFailure::Status { status, retry_after: error.retry_after(), explained }
+        }
         (
             ErrorKind::LimitExceeded
             | ErrorKind::Misuse
@@ -280,28 +296,6 @@ fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
             _,
         ) => ExchangeFailure::Refused,
         _ => ExchangeFailure::Other,
-    };
-    let goes_on =
-        call.exchange_failed(failure) || on_the_way(&error).is_some_and(|failure| call.retried(failure));
-    if goes_on {
-        return Ok(());
-    }
-    if call.is_own {
-        call.driver.seek_after(&error);
-    }
-    call.failed(error)
-}
-
-/// What happened to a request on its way, where it is that which failed.
-fn on_the_way(error: &mcp_transport::Error) -> Option<Failure> {
-    match (error.kind(), error.status()) {
-        (ErrorKind::Connect, _) if !error.outcome_unknown() => Some(Failure::NotSent),
-        (ErrorKind::ConnectionLost, _) => Some(Failure::Lost),
-        // With an error object it is an answer of the server, and answers are for the caller.
-        (ErrorKind::Status, Some(status)) if error.body_error().is_none() => {
-            Some(Failure::Status { status, retry_after: error.retry_after() })
-        }
-        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::Poll;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, ExchangeFailure, Failure};
+use mcp_proto::{CallError, CallId, ExchangeFailure};
 use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
@@ -121,11 +121,6 @@ impl OpenCall {
     /// The exchange of the call failed. Whether the core takes care of it.
     pub(super) fn exchange_failed(&self, failure: ExchangeFailure) -> bool {
         self.driver.with(|core, now| core.handle_exchange_failed(now, self.id, failure))
-    }
-
-    /// The exchange of the call failed. Whether the core tries it again.
-    pub(super) fn retried(&self, failure: Failure) -> bool {
-        self.driver.with(|core, now| core.retry(now, self.id, failure))
     }
 
     /// The HTTP status of the answer under way.

@@ -14,9 +14,9 @@ use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
 use crate::call::{Asked, CallId, CallKind, CallOptions, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
-use crate::era::ExchangeFailure;
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
+use crate::exchange_failure::ExchangeFailure;
 use crate::incoming::Origin;
 use crate::sending::{Next, NextTime};
 use crate::timers::Timer;
@@ -284,8 +284,8 @@ impl Connection {
             return true;
         }
         let passing = match failure {
-            ExchangeFailure::Status(status) => status == 429 || (500..600).contains(&status),
-            ExchangeFailure::Other => true,
+            ExchangeFailure::Status { status, .. } => status == 429 || (500..600).contains(&status),
+            ExchangeFailure::ConnectionLost | ExchangeFailure::NotSent | ExchangeFailure::Other => true,
             ExchangeFailure::Refused | ExchangeFailure::SessionLost => false,
         };
         if !passing || !self.can_outlast(now, state) {

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::tasks::with_tasks;
 use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
-use crate::{CallError, CallId, CallOptions, Config, Event, Failure, TaskOptions, Wire};
+use crate::{CallError, CallId, CallOptions, Config, Event, ExchangeFailure, TaskOptions, Wire};
 
 const WITH_TASKS: &str =
     r#"{"tools":{},"resources":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}"#;
-const BUSY: Failure = Failure::Status { status: 503, retry_after: None };
+const BUSY: ExchangeFailure = ExchangeFailure::of_status(503);
 
 fn session(config: Config, capabilities: &str) -> Session {
     Session::ready_with(Config { wire: Wire::Exchanges, ..config }, "2025-11-25", capabilities)
@@ -22,7 +22,7 @@ fn refused_for_url(session: &mut Session, request: &Value) {
     session.peer_json(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
 }
 
-fn fails(session: &mut Session, call: CallId, failure: Failure) -> Value {
+fn fails(session: &mut Session, call: CallId, failure: ExchangeFailure) -> Value {
     assert!(session.core.retry(session.now, call, failure), "{failure:?}");
     session.events();
     session.seconds(1);
@@ -68,7 +68,7 @@ fn a_read_that_was_refused_for_urls_can_still_be_tried_again() {
 fn a_list_that_says_which_tools_are_tasks_is_tried_again() {
     let mut session = session(with_tasks(config_with_elicitation()), WITH_TASKS);
     let (call, _) = session.ask("tools/list", &json!({}));
-    let request = fails(&mut session, call, Failure::Lost);
+    let request = fails(&mut session, call, ExchangeFailure::ConnectionLost);
     let tool = json!({"name": "must", "inputSchema": {}, "execution": {"taskSupport": "required"}});
     session.answer(&request["id"], &json!({"tools": [tool]}));
     session.outcome(call).unwrap();
@@ -84,9 +84,9 @@ fn a_call_that_asks_for_a_task_and_never_left_is_sent_again() {
     let task = TaskOptions { wanted: true, ..TaskOptions::default() };
     let options = CallOptions { task, progress: true, ..CallOptions::default() };
     let (call, _) = session.ask_with("tools/call", &json!({"name": "t"}), &options);
-    let request = fails(&mut session, call, Failure::NotSent);
+    let request = fails(&mut session, call, ExchangeFailure::NotSent);
     assert!(request["params"]["task"].is_object());
-    assert!(!session.core.retry(session.now, call, Failure::Lost), "it is not idempotent");
+    assert!(!session.core.retry(session.now, call, ExchangeFailure::ConnectionLost), "it is not idempotent");
     let created = json!({"task": {"taskId": "t-1", "status": "working", "createdAt": "", "lastUpdatedAt": "", "ttl": null}});
     session.answer(&request["id"], &created);
     assert!(matches!(session.only_event(), Event::Task { call: of, .. } if of == call));

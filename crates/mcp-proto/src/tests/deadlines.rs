@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{ALL_CAPABILITIES, Session, config_with_elicitation};
 use crate::{
-    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, Failure, Origin, ServerRequest, TimeLimit,
-    TransmitKind, Wire,
+    Answer, CallError, CallOptions, Config, DiagnosticKind, Event, ExchangeFailure, Origin, ServerRequest,
+    TimeLimit, TransmitKind, Wire,
 };
 
 fn timeout(session: &mut Session, call: crate::CallId) -> Duration {
@@ -311,7 +311,7 @@ fn the_time_of_a_call_goes_on_when_its_request_is_made_again() {
         let question = ask(&mut session, 1, Origin::Exchange(call));
         session.seconds(20);
         let ends = session.now + Duration::from_secs(7);
-        assert!(session.core.retry(session.now, call, Failure::Lost));
+        assert!(session.core.retry(session.now, call, ExchangeFailure::ConnectionLost));
         for second in 0..3 {
             if second == answered_after_seconds {
                 let cancel = Answer::Elicit(ElicitResult::cancel());

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Session, config};
 use crate::{
-    CallError, CallId, Config, DiagnosticKind, Era, Event, ExchangeFailure, Misuse, Mode, Origin, Verdict,
-    VerdictReason, Wire,
+    CallError, CallId, Config, DiagnosticKind, Era, Event, ExchangeFailure, Misuse, Mode, Origin,
+    RetryConfig, Verdict, VerdictReason, Wire,
 };
 
 const MODERN: &str = "2026-07-28";
@@ -271,13 +271,15 @@ fn an_initialize_that_a_modern_server_refuses_leads_back_to_it() {
 fn a_bare_status_of_a_legacy_server_leads_to_initialize_and_others_to_the_driver() {
     for status in [400, 404, 405, 415] {
         let (mut session, call, _) = Session::probing(auto_over_exchanges());
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Status(status)));
+        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(status)));
         session.drain();
         session.fallback("2025-11-25");
         session.accept_fallback(call, &VerdictReason::RefusedWithStatus(status));
     }
-    for failure in [ExchangeFailure::Status(503), ExchangeFailure::Status(401), ExchangeFailure::Other] {
-        let (mut session, call, _) = Session::probing(auto_over_exchanges());
+    for failure in [ExchangeFailure::of_status(503), ExchangeFailure::of_status(401), ExchangeFailure::Other]
+    {
+        let config = Config { retry: RetryConfig::off(), ..auto_over_exchanges() };
+        let (mut session, call, _) = Session::probing(config);
         assert!(!session.core.handle_exchange_failed(session.now, call, failure));
         assert!(session.core.is_open(call));
         session.core.forget(call);

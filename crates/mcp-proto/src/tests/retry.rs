@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::modern::on_exchanges;
 use super::{ALL_CAPABILITIES, Session, config};
 use crate::{
-    CallError, CallId, CallOptions, Config, DiagnosticKind, Event, ExchangeFailure, Failure, Mode,
-    RetryConfig, Wire,
+    CallError, CallId, CallOptions, Config, DiagnosticKind, Event, ExchangeFailure, Mode, RetryConfig, Wire,
 };
 
 const IDEMPOTENT: [&str; 7] = [
@@ -22,12 +21,12 @@ const IDEMPOTENT: [&str; 7] = [
 ];
 const OTHERS: [&str; 3] = ["tools/call", "prompts/get", "x/vendor"];
 
-fn status(status: u16) -> Failure {
-    Failure::Status { status, retry_after: None }
+fn status(status: u16) -> ExchangeFailure {
+    ExchangeFailure::of_status(status)
 }
 
-fn busy(seconds: u64) -> Failure {
-    Failure::Status { status: 503, retry_after: Some(Duration::from_secs(seconds)) }
+fn busy(seconds: u64) -> ExchangeFailure {
+    ExchangeFailure::Status { status: 503, retry_after: Some(Duration::from_secs(seconds)), explained: false }
 }
 
 fn legacy_with(retry: RetryConfig) -> Session {
@@ -55,9 +54,9 @@ fn params(method: &str) -> Value {
 
 impl Session {
     /// The exchange fails. Whether the call waits to be tried again; nothing is sent before that.
-    fn fails(&mut self, call: CallId, failure: Failure) -> bool {
+    fn fails(&mut self, call: CallId, failure: ExchangeFailure) -> bool {
         assert!(!self.core.handle_exchange_failed(self.now, call, ExchangeFailure::Other));
-        let waits = self.core.retry(self.now, call, failure);
+        let waits = self.core.handle_exchange_failed(self.now, call, failure);
         self.drain();
         assert!(self.core.is_open(call));
         if waits {
@@ -92,7 +91,7 @@ fn what_is_repeated_depends_on_what_the_server_may_have_seen() {
     let has = |session: &Session, method: &str| {
         method != "ping" || session.core.server().is_some_and(|server| server.protocol_version.is_legacy())
     };
-    let check = |method: &str, failure: Failure, expected: bool| {
+    let check = |method: &str, failure: ExchangeFailure, expected: bool| {
         for mut session in both().into_iter().filter(|session| has(session, method)) {
             let (call, _) = session.ask(method, &params(method));
             assert_eq!(session.fails(call, failure), expected, "{method} {failure:?}");
@@ -102,14 +101,14 @@ fn what_is_repeated_depends_on_what_the_server_may_have_seen() {
         }
     };
     for method in IDEMPOTENT {
-        check(method, Failure::NotSent, true);
-        check(method, Failure::Lost, true);
+        check(method, ExchangeFailure::NotSent, true);
+        check(method, ExchangeFailure::ConnectionLost, true);
         transient.iter().for_each(|failure| check(method, *failure, true));
         never.iter().for_each(|failure| check(method, *failure, false));
     }
     for method in OTHERS {
-        check(method, Failure::NotSent, true);
-        check(method, Failure::Lost, false);
+        check(method, ExchangeFailure::NotSent, true);
+        check(method, ExchangeFailure::ConnectionLost, false);
         transient.iter().chain(&never).for_each(|failure| check(method, *failure, false));
     }
 }
@@ -119,7 +118,7 @@ fn what_is_repeated_depends_on_what_the_server_may_have_seen() {
 fn a_list_whose_connection_breaks_is_asked_for_again() {
     for mut session in both() {
         let (call, first) = session.ask("tools/list", &json!({"cursor": "c"}));
-        assert!(session.fails(call, Failure::Lost));
+        assert!(session.fails(call, ExchangeFailure::ConnectionLost));
         let second = session.tries_again(call, 125, 250);
         assert_eq!(second["method"], "tools/list");
         assert_eq!(second["params"]["cursor"], "c");
@@ -139,10 +138,10 @@ fn a_list_whose_connection_breaks_is_asked_for_again() {
 fn a_tool_call_that_never_left_is_sent_again() {
     for mut session in both() {
         let (call, first) = session.ask("tools/call", &json!({"name": "pay"}));
-        assert!(session.fails(call, Failure::NotSent));
+        assert!(session.fails(call, ExchangeFailure::NotSent));
         let second = session.tries_again(call, 125, 250);
         assert_eq!(second["params"], first["params"]);
-        assert!(!session.fails(call, Failure::Lost), "now it may have been seen");
+        assert!(!session.fails(call, ExchangeFailure::ConnectionLost), "now it may have been seen");
         session.answer(&second["id"], &json!({"content": []}));
         session.outcome(call).unwrap();
         session.assert_idle();
@@ -158,7 +157,9 @@ fn a_handshake_that_fails_on_its_way_is_tried_again_a_few_times() {
         (session, call)
     };
     for mode in [Mode::Auto, Mode::Legacy] {
-        for failure in [Failure::NotSent, Failure::Lost, status(500), status(503), busy(0)] {
+        for failure in
+            [ExchangeFailure::NotSent, ExchangeFailure::ConnectionLost, status(500), status(503), busy(0)]
+        {
             let (mut session, call) = start(mode.clone(), RetryConfig::default());
             let first = session.only_sent();
             assert!(session.fails(call, failure));
@@ -177,12 +178,12 @@ fn a_handshake_that_fails_on_its_way_is_tried_again_a_few_times() {
         }
         let (mut session, call) = start(mode.clone(), RetryConfig::off());
         session.sent();
-        assert!(!session.fails(call, Failure::NotSent));
+        assert!(!session.fails(call, ExchangeFailure::NotSent));
     }
     // Whichever attempt succeeds, all goes on as if it had been the first.
     let (mut session, call) = start(Mode::Legacy, RetryConfig::default());
     session.sent();
-    assert!(session.fails(call, Failure::Lost));
+    assert!(session.fails(call, ExchangeFailure::ConnectionLost));
     let request = session.tries_again(call, 125, 250);
     session.sent.clear();
     session.answer(&request["id"], &json!({"protocolVersion": "2025-11-25", "capabilities": {}}));
@@ -195,7 +196,9 @@ fn a_handshake_that_fails_on_its_way_is_tried_again_a_few_times() {
 /// What never left the queue was seen by nobody; whether it failed otherwise says nothing of it.
 #[test]
 fn a_request_that_was_not_handed_over_is_tried_again_only_where_it_was_not_sent() {
-    for (failure, expected) in [(Failure::NotSent, true), (Failure::Lost, false), (status(503), false)] {
+    for (failure, expected) in
+        [(ExchangeFailure::NotSent, true), (ExchangeFailure::ConnectionLost, false), (status(503), false)]
+    {
         for mut session in both() {
             let call = session.core.call(session.now, "tools/list", None, &CallOptions::default()).unwrap();
             assert_eq!(session.core.retry(session.now, call, failure), expected, "{failure:?}");
@@ -208,7 +211,7 @@ fn a_request_that_was_not_handed_over_is_tried_again_only_where_it_was_not_sent(
 fn a_late_answer_does_not_end_a_call_that_is_tried_again() {
     let mut session = modern_with(RetryConfig::default());
     let (call, request) = session.ask("tools/list", &json!({}));
-    assert!(session.fails(call, Failure::Lost));
+    assert!(session.fails(call, ExchangeFailure::ConnectionLost));
     session.answer(&request["id"], &json!({"tools": [], "resultType": "complete"}));
     assert_eq!(session.diagnostics(), [DiagnosticKind::LateResponse]);
     let again = session.tries_again(call, 125, 250);
@@ -219,8 +222,8 @@ fn a_late_answer_does_not_end_a_call_that_is_tried_again() {
 #[test]
 fn a_retry_is_told_with_its_reason() {
     for (failure, said) in [
-        (Failure::Lost, "the connection broke; tried again in "),
-        (Failure::NotSent, "the server could not be reached; tried again in "),
+        (ExchangeFailure::ConnectionLost, "the connection broke; tried again in "),
+        (ExchangeFailure::NotSent, "the server could not be reached; tried again in "),
         (busy(1), "the answer was status 503; tried again in "),
     ] {
         let mut session = modern_with(RetryConfig::default());
@@ -239,10 +242,10 @@ fn no_attempt_of_a_handshake_begins_after_its_time() {
         Session::new(Config { wire: Wire::Exchanges, mode: Mode::Legacy, initialize_timeout, ..config() });
     let call = session.initialize();
     session.sent();
-    assert!(session.fails(call, Failure::NotSent));
+    assert!(session.fails(call, ExchangeFailure::NotSent));
     session.tries_again(call, 125, 250);
     session.advance(Duration::from_millis(100));
-    assert!(!session.fails(call, Failure::NotSent));
+    assert!(!session.fails(call, ExchangeFailure::NotSent));
     session.core.forget(call);
     session.assert_idle();
 }
@@ -255,10 +258,10 @@ fn attempts_are_bounded() {
         for mut session in [legacy_with(retry), modern_with(retry)] {
             let (call, _) = session.ask("tools/list", &json!({}));
             for retry in 1..attempts.max(1) {
-                assert!(session.fails(call, Failure::NotSent), "{retry} of {attempts}");
+                assert!(session.fails(call, ExchangeFailure::NotSent), "{retry} of {attempts}");
                 session.tries_again(call, 125, 2000);
             }
-            assert!(!session.fails(call, Failure::NotSent), "{attempts}");
+            assert!(!session.fails(call, ExchangeFailure::NotSent), "{attempts}");
             session.core.forget(call);
             session.assert_idle();
         }
@@ -270,11 +273,11 @@ fn retries_can_be_switched_off() {
     let once = CallOptions { retry: false, ..CallOptions::default() };
     for mut session in both() {
         let (call, _) = session.ask_with("tools/list", &json!({}), &once);
-        assert!(!session.fails(call, Failure::NotSent));
+        assert!(!session.fails(call, ExchangeFailure::NotSent));
     }
     for mut session in [legacy_with(RetryConfig::off()), modern_with(RetryConfig::off())] {
         let (call, _) = session.ask("tools/list", &json!({}));
-        assert!(!session.fails(call, Failure::NotSent));
+        assert!(!session.fails(call, ExchangeFailure::NotSent));
     }
 }
 
@@ -285,11 +288,11 @@ fn the_deadline_spans_all_attempts() {
         let options = CallOptions::with_timeout(Duration::from_secs(1));
         let (call, _) = session.ask_with("tools/list", &json!({}), &options);
         let end = session.now + Duration::from_secs(1);
-        assert!(session.fails(call, Failure::Lost));
+        assert!(session.fails(call, ExchangeFailure::ConnectionLost));
         session.tries_again(call, 125, 250);
         assert_eq!(session.core.call_deadline(call), Some(end));
         session.advance(end - session.now - Duration::from_millis(100));
-        assert!(!session.fails(call, Failure::Lost), "the wait would outlast it");
+        assert!(!session.fails(call, ExchangeFailure::ConnectionLost), "the wait would outlast it");
         session.advance(Duration::from_millis(100));
         assert!(
             matches!(session.failure(call), CallError::Timeout { after, .. } if after == Duration::from_secs(1))
@@ -311,7 +314,10 @@ fn the_server_can_only_ask_for_more_time() {
     for mut session in both() {
         let (call, _) = session.ask("tools/list", &json!({}));
         assert!(!session.fails(call, busy(6)));
-        assert!(!session.fails(call, Failure::Status { status: 404, retry_after: Some(Duration::ZERO) }));
+        assert!(!session.fails(
+            call,
+            ExchangeFailure::Status { status: 404, retry_after: Some(Duration::ZERO), explained: false }
+        ));
         let (tool, _) = session.ask("tools/call", &json!({"name": "n"}));
         assert!(!session.fails(tool, busy(0)));
         // An error object is an answer, whatever its text says.
@@ -331,7 +337,7 @@ fn what_was_answered_on_the_way_is_not_asked_for_again() {
     session.answer(&request["id"], &json!({"resultType": "input_required", "requestState": "s\u{1}"}));
     session.advance(Duration::from_millis(50));
     let round = session.only_sent();
-    assert!(session.fails(call, Failure::Lost));
+    assert!(session.fails(call, ExchangeFailure::ConnectionLost));
     let again = session.tries_again(call, 125, 250);
     assert_eq!(again["params"], round["params"]);
     assert_eq!(again["params"]["requestState"], "s\u{1}");
@@ -346,7 +352,7 @@ fn a_call_that_waits_can_be_given_up() {
     for method in ["tools/list", "tools/call"] {
         for mut session in both() {
             let (call, _) = session.ask(method, &params(method));
-            assert!(session.fails(call, Failure::NotSent));
+            assert!(session.fails(call, ExchangeFailure::NotSent));
             session.core.cancel(session.now, call, None);
             assert!(matches!(session.failure(call), CallError::Cancelled { dispatched: false }));
             session.seconds(60);
@@ -355,7 +361,7 @@ fn a_call_that_waits_can_be_given_up() {
         }
         for mut session in both() {
             let (call, _) = session.ask(method, &params(method));
-            assert!(session.fails(call, Failure::NotSent));
+            assert!(session.fails(call, ExchangeFailure::NotSent));
             session.core.handle_closed();
             assert!(matches!(session.failure(call), CallError::Closed { .. }));
             session.seconds(60);
@@ -372,7 +378,7 @@ fn a_retry_waits_for_a_new_session() {
         let mut session = legacy_with(RetryConfig::default());
         let (call, _) = session.ask(method, &params(method));
         let (other, _) = session.ask("tools/call", &params("tools/call"));
-        assert!(session.fails(call, Failure::NotSent));
+        assert!(session.fails(call, ExchangeFailure::NotSent));
         assert!(session.core.handle_session_lost(session.now, other));
         session.drain();
         let handshake = session.only_sent();
@@ -398,12 +404,12 @@ fn subscriptions_and_calls_that_are_over_are_not_tried_again() {
     let wanted = serde_json::from_value(json!({"toolsListChanged": true})).unwrap();
     let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
     session.drain();
-    assert!(!session.core.retry(session.now, listen, Failure::NotSent));
+    assert!(!session.core.retry(session.now, listen, ExchangeFailure::NotSent));
     let mut session = both();
     let gone = session[0].ask("tools/list", &json!({})).0;
     session[0].core.forget(gone);
     let now = session[0].now;
-    assert!(!session[0].core.retry(now, gone, Failure::NotSent));
+    assert!(!session[0].core.retry(now, gone, ExchangeFailure::NotSent));
 }
 
 /// protocol:H-38: what the connection asks for by itself never left either.
@@ -413,13 +419,16 @@ fn a_request_of_a_subscription_that_never_left_is_made_again_as_it_was() {
     let wanted = serde_json::from_value(json!({"resourceSubscriptions": ["a:1"]})).unwrap();
     let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
     let (request, owner) = asked_for(&mut session);
-    assert!(!session.core.retry(session.now, owner, Failure::Lost), "it may have been carried out");
+    assert!(
+        !session.core.retry(session.now, owner, ExchangeFailure::ConnectionLost),
+        "it may have been carried out"
+    );
     assert!(!session.core.retry(session.now, owner, status(503)));
-    assert!(session.core.retry(session.now, owner, Failure::NotSent));
+    assert!(session.core.retry(session.now, owner, ExchangeFailure::NotSent));
     session.advance(Duration::from_secs(1));
     assert_eq!(asked_for(&mut session), (request.clone(), owner));
     // One that waits when the session is lost is asked for in the next one.
-    assert!(session.core.retry(session.now, owner, Failure::NotSent));
+    assert!(session.core.retry(session.now, owner, ExchangeFailure::NotSent));
     let call = session.core.call(session.now, "ping", None, &CallOptions::default()).unwrap();
     session.drain();
     assert!(session.core.handle_session_lost(session.now, call));
@@ -445,4 +454,15 @@ fn asked_for(session: &mut Session) -> (Value, CallId) {
     assert_eq!(asked.len(), 1);
     let (message, owner) = asked.remove(0);
     (message, owner.unwrap())
+}
+
+/// protocol:H-38: what the server explains is its answer.
+#[test]
+fn a_status_with_an_error_object_is_for_the_caller() {
+    let explained = ExchangeFailure::Status { status: 503, retry_after: None, explained: true };
+    for mut session in both() {
+        let (call, _) = session.call();
+        assert!(!session.fails(call, explained));
+        assert!(session.fails(call, status(503)));
+    }
 }

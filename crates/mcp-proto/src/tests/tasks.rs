@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::modern::{on_channel, on_exchanges};
 use super::{Session, raw};
-use crate::era::ExchangeFailure;
+use crate::exchange_failure::ExchangeFailure;
 use crate::{
     Answer, CallError, CallId, CallOptions, Config, DiagnosticKind, Event, Misuse, StoredTask, TaskConfig,
     TaskError, TaskOptions, TaskUpdate, TimeLimit,
@@ -295,7 +295,7 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     let call = session.task_call();
     for wait in [2000, 4000] {
         session.poll_after(wait);
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Status(503)));
+        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(503)));
         // The rest of the broken exchange says so once more.
         assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
     }
@@ -309,12 +309,12 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     let call = session.task_call();
     for _ in 0..4 {
         session.poll_after(2000);
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Status(429)));
+        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(429)));
         let poll = session.poll_after(4000);
         session.answer(&poll["id"], &task("working", &json!({})));
     }
     session.poll_after(2000);
-    assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Status(403)));
+    assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(403)));
     // Nobody answers that question any more, so the failure of its exchange is no rest of anything.
     assert!(session.core.is_open(call), "the driver ends it");
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Session;
 use super::modern::{on_channel, on_exchanges};
 use super::tasks::{accept, created, done, form, task, wants, with_tasks};
-use crate::era::ExchangeFailure;
+use crate::exchange_failure::ExchangeFailure;
 use crate::{Answer, CallError, CallOptions, Config, EndReason, Event, TaskConfig, TaskError};
 
 /// protocol:TX-04, protocol:M-16
