@@ -8,14 +8,18 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::behaviour::{Act, Framing, Head, On, Rule, Speaks};
 use crate::http_bodies::{EVENTS, event};
+use crate::met::Met;
 use crate::server::{Asked, CHANGE, Calls, GRANT, holds, is_aimed, meet};
 
 /// The session id of these servers. No error may show it.
 pub(crate) const SESSION: &str = "canary-5f2b9c";
+
+/// How long the server waits for what the client must do next, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the connections of one server share.
 #[derive(Debug)]
@@ -30,13 +34,20 @@ struct Shared {
     holds: bool,
     speaks: Speaks,
     offences: Offences,
+    met: Met,
 }
 
-/// What the client sent that a modern server must never get.
+/// What the client sent that a modern server must never get, and what it did not send although it was due.
 pub(crate) type Offences = Arc<Mutex<Vec<String>>>;
 
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, speaks: Speaks, rules: Vec<Rule>, offences: Offences) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    speaks: Speaks,
+    rules: Vec<Rule>,
+    offences: Offences,
+    met: Met,
+) {
     let holds = holds(&rules);
     let shared = Arc::new(Shared {
         rules: Mutex::new(rules),
@@ -47,6 +58,7 @@ pub(crate) async fn serve(listener: TcpListener, speaks: Speaks, rules: Vec<Rule
         holds,
         speaks,
         offences,
+        met,
     });
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
@@ -83,7 +95,8 @@ impl Connection {
             let rules = || self.shared.rules.lock().unwrap_or_else(PoisonError::into_inner);
             let acts = meet(&mut rules(), asked.on);
             match acts {
-                Some(acts) => {
+                Some((place, acts)) => {
+                    self.shared.met.note(place);
                     if self.follow(&asked, acts).await? == Next::Leave {
                         return Ok(());
                     }
@@ -171,10 +184,19 @@ impl Connection {
                 return Ok(Next::Leave);
             }
             Act::Stderr(..) => {}
-            Act::UntilAnswered => until(&self.shared.answered).await,
-            Act::UntilCancelled => until(&self.shared.cancelled).await,
+            Act::UntilAnswered => self.until(&self.shared.answered, "answer").await,
+            Act::UntilCancelled => self.until(&self.shared.cancelled, "cancellation").await,
         }
         Ok(Next::Continue)
+    }
+
+    /// Waits for something that the client must do.
+    async fn until(&self, flag: &watch::Sender<bool>, what: &str) {
+        let mut flag = flag.subscribe();
+        if timeout(PATIENCE, flag.wait_for(|set| *set)).await.is_err() {
+            let mut offences = self.shared.offences.lock().unwrap_or_else(PoisonError::into_inner);
+            offences.push(format!("no {what} within {PATIENCE:?}"));
+        }
     }
 
     async fn proper(&mut self, asked: &Asked) -> io::Result<()> {
@@ -289,10 +311,4 @@ impl Connection {
         self.buffer.extend_from_slice(piece.get(..length).unwrap_or_default());
         Ok(length > 0)
     }
-}
-
-/// Waits for something that the client may never do.
-async fn until(flag: &watch::Sender<bool>) {
-    let mut flag = flag.subscribe();
-    let _ = tokio::time::timeout(Duration::from_secs(5), flag.wait_for(|set| *set)).await;
 }

@@ -12,6 +12,7 @@ mod http_heads;
 mod http_peer;
 mod http_streams;
 mod letters;
+mod met;
 mod modern;
 mod modern_errors;
 mod modern_http;
@@ -65,6 +66,9 @@ fn main() -> ExitCode {
     }
     if let Some(part) = only {
         behaviours.retain(|behaviour| behaviour.name.contains(&part));
+        if behaviours.is_empty() {
+            return usage(&format!("no name has {part:?} in it"));
+        }
     }
     let tally = runner::run(behaviours, verbose);
     println!("{tally}");

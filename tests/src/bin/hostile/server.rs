@@ -152,10 +152,11 @@ pub(crate) const fn is_aimed(on: On) -> bool {
     matches!(on, On::Call | On::List | On::Listen)
 }
 
-/// The acts of the first rule for this message that still counts, and whether there was one.
-pub(crate) fn meet(rules: &mut [Rule], on: Option<On>) -> Option<Vec<Act>> {
+/// The acts of the first rule for this message that still counts, and which one that is.
+pub(crate) fn meet(rules: &mut [Rule], on: Option<On>) -> Option<(usize, Vec<Act>)> {
     let on = on?;
-    let rule = rules.iter_mut().find(|rule| rule.on == on && rule.times > 0)?;
+    let at = rules.iter().position(|rule| rule.on == on && rule.times > 0)?;
+    let rule = rules.get_mut(at)?;
     rule.times = rule.times.saturating_sub(1);
-    Some(rule.acts.clone())
+    Some((at, rule.acts.clone()))
 }

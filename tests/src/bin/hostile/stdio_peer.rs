@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use crate::behaviour::{Act, Behaviour, On, Speaks};
+use crate::met::Met;
 use crate::server::{Asked, CHANGE, Calls, GRANT, holds, meet};
 
 /// What becomes of the process after an act.
@@ -20,6 +21,7 @@ struct Peer {
     other: Option<Asked>,
     calls: Calls,
     speaks: Speaks,
+    met: Met,
 }
 
 pub(crate) fn run(behaviour: Behaviour) -> ExitCode {
@@ -30,6 +32,7 @@ pub(crate) fn run(behaviour: Behaviour) -> ExitCode {
         other: None,
         calls: Calls::default(),
         speaks: behaviour.speaks,
+        met: Met::of_the_parent(),
     };
     // A client that is gone is no fault of ours.
     peer.serve(&mut rules).unwrap_or(ExitCode::SUCCESS)
@@ -43,7 +46,8 @@ impl Peer {
             if asked.on == Some(On::Call) {
                 self.calls.aimed.clone_from(&asked.id);
             }
-            if let Some(acts) = meet(rules, asked.on) {
+            if let Some((place, acts)) = meet(rules, asked.on) {
+                self.met.note(place);
                 for act in acts {
                     if let Next::Leave(code) = self.act(&asked, act)? {
                         return Ok(code);

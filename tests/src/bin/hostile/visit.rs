@@ -15,10 +15,11 @@ use mcp_client::{
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::behaviour::{Behaviour, Expect, Launch, On, Outcome, Speaks, Told, Transport};
 use crate::http_peer::{self, Offences, SESSION};
+use crate::met::{Met, VARIABLE};
 use crate::server::{AIMED, OTHER};
 
 /// The deadline of whatever must end in time out. Before it, the call must have left, on however busy a machine.
@@ -56,6 +57,17 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
             return findings;
         }
     };
+    let (offences, met) = (server.offences.clone(), server.met.clone());
+    go_through(behaviour, server, &met, &mut findings).await;
+    let offences = offences.lock().unwrap_or_else(PoisonError::into_inner);
+    findings.wrong.extend(offences.iter().map(|what| format!("the client sent {what}")));
+    let missing = met.missing(&behaviour.rules).into_iter();
+    findings.wrong.extend(missing.map(|on| format!("what the server does on {on} never came to pass")));
+    met.forget();
+    findings
+}
+
+async fn go_through(behaviour: &Behaviour, server: Server, met: &Met, findings: &mut Findings) {
     let expect = &behaviour.expect;
     let builder = Client::builder("hostile", "1")
         .initialize_timeout(limit(&expect.connect))
@@ -68,7 +80,7 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         })
         .on_elicitation(accept);
     let Some(connected) = findings.step("connect", builder.connect(server.endpoint)).await else {
-        return findings;
+        return;
     };
     let client = match connected {
         Ok(client) => {
@@ -77,7 +89,7 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         }
         Err(error) => {
             check(&mut findings.wrong, "connect", &Err::<(), _>(error), &expect.connect);
-            return findings;
+            return;
         }
     };
 
@@ -116,9 +128,15 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
     if let Some(after) = findings.step("the call after", after).await {
         check(&mut findings.lost, "the call after", &after, &expect.after);
     }
-    if let Some(offences) = &server.offences {
-        let offences = offences.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.wrong.extend(offences.iter().map(|what| format!("the client sent {what}")));
+    if behaviour.rules.iter().any(|rule| matches!(rule.on, On::Cancelled | On::Get)) {
+        // Nothing here waits for these, which may come last.
+        let came = async {
+            while !met.missing(&behaviour.rules).is_empty() {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // What does not come at all is found when all is over.
+        let _ = timeout(LONG, came).await;
     }
     if findings.step("close", client.close()).await.is_some()
         && let Some(late) = findings.step("a call on the closed client", client.ping().into_future()).await
@@ -126,7 +144,6 @@ pub(crate) async fn visit(behaviour: &Behaviour) -> Findings {
         let closed = Outcome::fails(ErrorKind::Closed);
         check(&mut findings.wrong, "a call on the closed client", &late, &closed);
     }
-    findings
 }
 
 /// Subscribes within `deadline`, and looks at what is told then. Gives how it ended, and what was told amiss.
@@ -215,7 +232,9 @@ async fn accept(request: ElicitRequest, _: ElicitationContext) -> ElicitResult {
 /// A server to connect to. Over HTTP it runs here until this is dropped.
 struct Server {
     endpoint: Endpoint,
-    offences: Option<Offences>,
+    /// None over stdio, where nobody looks for them.
+    offences: Offences,
+    met: Met,
     _running: Option<Running>,
 }
 
@@ -229,19 +248,23 @@ impl Drop for Running {
 
 async fn endpoint(behaviour: &Behaviour) -> Result<Server, String> {
     match behaviour.transport {
-        Transport::Stdio => Ok(Server { endpoint: stdio(behaviour)?.into(), offences: None, _running: None }),
+        Transport::Stdio => {
+            let met = Met::in_file().map_err(|error| format!("no file for what was met: {error}"))?;
+            let endpoint = stdio(behaviour, &met)?.into();
+            Ok(Server { endpoint, offences: Offences::default(), met, _running: None })
+        }
         Transport::Http => {
             let listener =
                 TcpListener::bind("127.0.0.1:0").await.map_err(|error| format!("no port: {error}"))?;
             let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
-            let offences = Offences::default();
-            let rules = behaviour.rules.clone();
-            let serving = http_peer::serve(listener, behaviour.speaks, rules, Arc::clone(&offences));
+            let (offences, met) = (Offences::default(), Met::here());
+            let (rules, noted) = (behaviour.rules.clone(), Arc::clone(&offences));
+            let serving = http_peer::serve(listener, behaviour.speaks, rules, noted, met.clone());
             let running = Some(Running(tokio::spawn(serving)));
             let server =
                 HttpServer::new(&format!("http://{address}/mcp")).map_err(|error| error.to_string())?;
             let server = server.limits(http_limits()).timeouts(http_timeouts(&behaviour.expect));
-            Ok(Server { endpoint: server.into(), offences: Some(offences), _running: running })
+            Ok(Server { endpoint: server.into(), offences, met, _running: running })
         }
     }
 }
@@ -266,7 +289,7 @@ fn http_timeouts(expect: &Expect) -> HttpTimeouts {
     timeouts
 }
 
-fn stdio(behaviour: &Behaviour) -> Result<StdioServer, String> {
+fn stdio(behaviour: &Behaviour, met: &Met) -> Result<StdioServer, String> {
     let own = std::env::current_exe().map_err(|error| format!("where this program is: {error}"))?;
     let table = behaviour.table.to_string();
     let peer = ["--peer", &table, &behaviour.name];
@@ -276,6 +299,7 @@ fn stdio(behaviour: &Behaviour) -> Result<StdioServer, String> {
         Launch::Program(path) => StdioServer::new(path),
         Launch::Shell(script) => StdioServer::new("sh").args(["-c", script]).arg(own).args(peer),
     };
+    let server = met.path().into_iter().fold(server, |server, path| server.env(VARIABLE, path));
     let mut limits = LineLimits::default();
     limits.max_line_bytes = MAX_MESSAGE;
     let mut waits = CloseWaits::default();
