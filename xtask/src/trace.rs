@@ -1,7 +1,11 @@
 //! Holds `tests/requirements.toml` against the tests: each requirement is named by a test, or waived with a reason.
 
+mod places;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use places::{SOURCES, places};
 
 use toml::{Table, Value};
 
@@ -11,8 +15,6 @@ use crate::{Outcome, Stop, support};
 
 /// The levels, in the order in which they matter.
 const LEVELS: [&str; 6] = ["MUST", "SHOULD", "MAY", "PEER", "REC", "SEED"];
-/// The sources that the list covers; ids of other sources may be named by tests, and are not looked at.
-const SOURCES: [&str; 2] = ["protocol", "seed"];
 
 /// One line of the list.
 #[derive(Debug, PartialEq)]
@@ -30,6 +32,14 @@ enum Standing {
     Uncovered,
 }
 
+/// The ids that are named, each with the files that do.
+#[derive(Debug, Default)]
+struct Named {
+    by_tests: BTreeMap<String, BTreeSet<String>>,
+    /// In test code, and at no test.
+    elsewhere: BTreeMap<String, BTreeSet<String>>,
+}
+
 pub(crate) fn run(mut args: Args) -> Outcome {
     let uncovered_only = args.flag("--uncovered");
     args.finish()?;
@@ -38,27 +48,25 @@ pub(crate) fn run(mut args: Args) -> Outcome {
     let broken = |why: String| Stop::Broken(format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(&path).map_err(|error| broken(error.to_string()))?;
     let requirements = parse(&text).map_err(broken)?;
-    let named =
-        named_by_tests(&root).map_err(|error| Stop::Broken(format!("{}: {error}", root.display())))?;
+    let named = named(&root).map_err(|error| Stop::Broken(format!("{}: {error}", root.display())))?;
     Ok(report(&requirements, &named, uncovered_only).finish())
 }
 
-fn report(
-    requirements: &BTreeMap<String, Requirement>,
-    named: &BTreeMap<String, BTreeSet<String>>,
-    uncovered_only: bool,
-) -> Tally {
+fn report(requirements: &BTreeMap<String, Requirement>, named: &Named, uncovered_only: bool) -> Tally {
     let mut tally = Tally::default();
     let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
     for (id, requirement) in requirements {
-        let standing = standing(requirement, named.contains_key(id));
+        let standing = standing(requirement, named.by_tests.contains_key(id));
         if let Some(count) = counts.entry(requirement.level.as_str()).or_default().get_mut(standing as usize)
         {
             *count += 1;
         }
         let what = format!("{id} ({}) {}", requirement.level, requirement.says);
         match standing {
-            Standing::Uncovered => tally.fail(&what, "no test names it, and it is not waived"),
+            Standing::Uncovered => tally.fail(&what, &named.why_uncovered(id)),
+            Standing::Covered if requirement.waived.is_some() => {
+                tally.fail(&what, &format!("it is waived, although a test names it: {}", named.files(id)));
+            }
             _ if uncovered_only => tally.pass_silently(),
             Standing::Covered => tally.pass(&what),
             Standing::Waived => {
@@ -66,9 +74,9 @@ fn report(
             }
         }
     }
-    for (id, files) in named.iter().filter(|(id, _)| !requirements.contains_key(*id)) {
-        let files: Vec<&str> = files.iter().map(String::as_str).collect();
-        tally.fail(id, &format!("is named by a test and not in the list: {}", files.join(", ")));
+    let known = named.by_tests.keys().chain(named.elsewhere.keys()).collect::<BTreeSet<_>>().into_iter();
+    for id in known.filter(|id| !requirements.contains_key(*id)) {
+        tally.fail(id, &format!("is named in test code and not in the list: {}", named.files(id)));
     }
     println!("\n{:8}{:>8}{:>8}{:>11}", "level", "covered", "waived", "uncovered");
     for level in LEVELS {
@@ -76,6 +84,21 @@ fn report(
         println!("{level:8}{covered:8}{waived:8}{uncovered:11}");
     }
     tally
+}
+
+impl Named {
+    fn files(&self, id: &str) -> String {
+        let files = self.by_tests.get(id).or_else(|| self.elsewhere.get(id)).into_iter().flatten();
+        files.map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
+
+    fn why_uncovered(&self, id: &str) -> String {
+        let why = "no test names it, and it is not waived";
+        if !self.elsewhere.contains_key(id) {
+            return why.to_owned();
+        }
+        format!("{why}; it stands beside the tests of {}, where it shows nothing", self.files(id))
+    }
 }
 
 fn standing(requirement: &Requirement, named: bool) -> Standing {
@@ -113,9 +136,9 @@ fn requirement(value: &Value) -> Result<Requirement, String> {
     Ok(Requirement { level, says: required("says")?, waived: text("waived")? })
 }
 
-/// Each id that a test names, with the files that do. A benchmark is no test: nothing runs it on each change.
-fn named_by_tests(root: &Path) -> std::io::Result<BTreeMap<String, BTreeSet<String>>> {
-    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+/// Looks through all test code. A benchmark is none: nothing runs it on each change.
+fn named(root: &Path) -> std::io::Result<Named> {
+    let mut named = Named::default();
     for top in ["crates", "tests"] {
         let mut folders = vec![root.join(top)];
         while let Some(folder) = folders.pop() {
@@ -131,41 +154,16 @@ fn named_by_tests(root: &Path) -> std::io::Result<BTreeMap<String, BTreeSet<Stri
                 } else if name.ends_with(".rs") {
                     let relative = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
                     let text = std::fs::read_to_string(&path)?;
-                    for id in ids(test_part(&relative, &text)) {
-                        named.entry(id).or_default().insert(relative.clone());
+                    for place in places(&relative, &text) {
+                        let into =
+                            if place.is_at_a_test { &mut named.by_tests } else { &mut named.elsewhere };
+                        into.entry(place.id).or_default().insert(relative.clone());
                     }
                 }
             }
         }
     }
     Ok(named)
-}
-
-/// What of a file is test code: all of it in a folder or file of tests, else what follows `#[cfg(test)]`.
-fn test_part<'a>(path: &str, text: &'a str) -> &'a str {
-    let is_test = path.starts_with("tests/")
-        || path.split('/').any(|part| part == "tests")
-        || path.ends_with("tests.rs");
-    if is_test {
-        return text;
-    }
-    text.find("#[cfg(test)]\nmod").and_then(|at| text.get(at..)).unwrap_or_default()
-}
-
-/// The ids in a text: a source, a colon, and what looks like an id.
-fn ids(text: &str) -> impl Iterator<Item = String> + '_ {
-    let is_part = |byte: char| byte.is_ascii_alphanumeric() || byte == '-';
-    text.match_indices(':').filter_map(move |(at, _)| {
-        let before = text.get(..at)?;
-        let source = SOURCES.into_iter().find(|source| before.ends_with(source))?;
-        let after = text.get(at + 1..)?;
-        let end = after.find(|byte: char| !is_part(byte)).unwrap_or(after.len());
-        let id = after.get(..end)?.trim_end_matches('-');
-        let letters = id.find(|byte: char| !byte.is_ascii_uppercase()).unwrap_or(id.len());
-        let number = id.get(letters..)?.trim_start_matches('-');
-        let is_id = letters > 0 && number.starts_with(|byte: char| byte.is_ascii_digit());
-        is_id.then(|| format!("{source}:{id}"))
-    })
 }
 
 #[cfg(test)]
@@ -179,30 +177,22 @@ mod tests {
     "#;
 
     #[test]
-    fn ids_are_found_in_comments_of_any_form() {
-        let text = "/// protocol:J-01, seed:S-95a; protocol:S1 (auth:SEC-01) `seed:E5`. a protocol: none, protocol:x-1";
-        assert_eq!(ids(text).collect::<Vec<_>>(), ["protocol:J-01", "seed:S-95a", "protocol:S1", "seed:E5"]);
-    }
-
-    #[test]
-    fn only_tests_count() {
-        let text = "// A-1\n#[cfg(test)]\nmod tests { // B-2 }";
-        assert!(!test_part("crates/a/src/b.rs", text).contains("A-1"));
-        assert!(test_part("crates/a/src/b.rs", text).contains("B-2"));
-        assert_eq!(test_part("crates/a/src/c.rs", "// A-1"), "");
-        assert_eq!(test_part("crates/a/src/tests/c.rs", "// A-1"), "// A-1");
-        assert_eq!(test_part("tests/scenarios/c.rs", "// A-1"), "// A-1");
-    }
-
-    #[test]
     fn what_is_neither_named_nor_waived_fails_and_so_does_an_unknown_id() {
         let requirements = parse(LIST).unwrap();
-        let named = |names: &[&str]| {
-            names.iter().map(|name| ((*name).to_owned(), BTreeSet::from(["a.rs".to_owned()]))).collect()
+        let failures = |by_tests: &[&str], elsewhere: &[&str]| {
+            let of = |names: &[&str]| {
+                names.iter().map(|name| ((*name).to_owned(), BTreeSet::from(["a.rs".to_owned()]))).collect()
+            };
+            let named = Named { by_tests: of(by_tests), elsewhere: of(elsewhere) };
+            report(&requirements, &named, true).failures().len()
         };
-        assert!(report(&requirements, &named(&["protocol:J-01", "seed:S-95a"]), false).failures().is_empty());
-        let failures = report(&requirements, &named(&["protocol:J-01", "protocol:J-99"]), true).failures();
-        assert_eq!(failures.len(), 2);
+        let all = ["protocol:J-01", "seed:S-95a"];
+        assert_eq!(failures(&all, &[]), 0);
+        assert_eq!(failures(&["protocol:J-01"], &["seed:S-95a"]), 1);
+        assert_eq!(failures(&["protocol:J-01", "protocol:J-99"], &[]), 2);
+        assert_eq!(failures(&all, &["protocol:J-99"]), 1);
+        // A waiver that is not needed would hide that the test goes.
+        assert_eq!(failures(&["protocol:J-01", "protocol:J-02", "seed:S-95a"], &[]), 1);
     }
 
     #[test]
