@@ -82,13 +82,13 @@ impl From<rusqlite::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            ErrorKind::Busy => f.write_str("another process holds the inbox"),
+            ErrorKind::Busy => f.write_str("another process has locked the inbox"),
             ErrorKind::Database => f.write_str("the inbox cannot be read or written"),
-            ErrorKind::Duplicate => f.write_str("there is one of this id in the inbox already"),
+            ErrorKind::Duplicate => f.write_str("the inbox already has an entry with this id"),
             ErrorKind::Foreign => f.write_str("the file is no inbox"),
             ErrorKind::Limit { what, limit } => write!(f, "{what} exceeds the limit of {limit}"),
             ErrorKind::Newer { found, known } => {
-                write!(f, "the inbox has tables of version {found}; {known} is the newest that is known here")
+                write!(f, "the inbox has schema version {found}; the newest supported version is {known}")
             }
             ErrorKind::Unreadable => f.write_str("an entry of the inbox cannot be read"),
         }

@@ -35,7 +35,7 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind.as_str(), self.message)?;
         if self.count > 1 {
-            write!(f, " ({} since the last one told, {} in all)", self.count, self.total)?;
+            write!(f, " ({} since the last report, {} in all)", self.count, self.total)?;
         }
         Ok(())
     }

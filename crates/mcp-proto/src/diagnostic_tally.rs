@@ -45,7 +45,7 @@ impl DiagnosticTally {
     pub(crate) fn end(&mut self) -> impl Iterator<Item = Diagnostic> {
         self.kinds.iter_mut().filter_map(|(kind, count)| {
             let (count, total) = count.tell();
-            let message = format!("{count} more came before the connection ended, of {total} in all");
+            let message = format!("{count} more before the connection ended, {total} in all");
             let mut rest = Diagnostic::new(*kind, message);
             (rest.count, rest.total) = (count, total);
             (count > 0).then_some(rest)
@@ -84,7 +84,7 @@ mod tests {
         let rest: Vec<_> = tally.end().collect();
         assert_eq!(rest.len(), 1);
         assert_eq!((rest[0].kind, rest[0].count, rest[0].total), (NOISE, 6, 30));
-        assert_eq!(rest[0].message, "6 more came before the connection ended, of 30 in all");
+        assert_eq!(rest[0].message, "6 more before the connection ended, 30 in all");
         assert_eq!(tally.end().count(), 0, "told once");
     }
 

@@ -156,15 +156,12 @@ impl fmt::Display for CallError {
             Self::InputRefused(_) => f.write_str("the input that the server needs was not given"),
             Self::Suspended(_) => f.write_str("the call waits for input"),
             Self::TooManyRounds { limit } => {
-                write!(f, "the server wants input for more than {limit} times")
+                write!(f, "the server requested input more than {limit} times")
             }
             Self::InvalidEnvelope(_) => f.write_str("the answer is not a valid JSON-RPC message"),
             Self::InvalidResult { reason } => write!(f, "the answer breaks the protocol: {reason}"),
             Self::LimitExceeded { name, limit, .. } => {
-                write!(
-                    f,
-                    "what the server asks in the middle of the call exceeds the limit {name} of {limit}"
-                )
+                write!(f, "the server's requests during the call exceed the limit {name} of {limit}")
             }
             Self::Oversized { bytes, name, limit } => {
                 write!(f, "the answer of {bytes} bytes exceeds the limit {name} of {limit}")

@@ -261,7 +261,7 @@ impl Connection {
             && let Some(spelled) = self.wire.spelled_by(id).and_then(|id| self.wire.get(&id)).copied()
             && spelled == self.sent_for(call)
         {
-            self.diagnose(DiagnosticKind::InvalidMessage, "an answer had the id of its call as text");
+            self.diagnose(DiagnosticKind::InvalidMessage, "an answer had the id of its request as a string");
             return Some(spelled);
         }
         let (kind, what) = match self.wire.remove(id) {
@@ -271,7 +271,7 @@ impl Connection {
                 DiagnosticKind::UnknownResponse,
                 "an answer whose id is a string where the call's is a number",
             ),
-            _ => (DiagnosticKind::UnknownResponse, "an answer to nothing that was asked"),
+            _ => (DiagnosticKind::UnknownResponse, "an answer to an unknown request"),
         };
         let id = excerpt(&id.to_string(), self.config.limits.max_excerpt_bytes);
         self.diagnose(kind, format!("{what}: id {id}"));

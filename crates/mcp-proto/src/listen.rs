@@ -246,7 +246,9 @@ impl Connection {
         });
         match (call, read) {
             (Some(call), Some(read)) => self.grant(call, read.notifications),
-            _ => self.diagnose(DiagnosticKind::ChangeIgnored, "a grant for no subscription"),
+            _ => {
+                self.diagnose(DiagnosticKind::ChangeIgnored, "an acknowledgement of an unknown subscription")
+            }
         }
     }
 
@@ -263,7 +265,7 @@ impl Connection {
         let wanted = listening
             .is_some_and(|listening| listening.granted.as_ref().unwrap_or(&listening.wanted).selects(method));
         if !wanted {
-            self.diagnose(DiagnosticKind::ChangeIgnored, format!("{method} that was not asked for"));
+            self.diagnose(DiagnosticKind::ChangeIgnored, format!("{method} without a subscription for it"));
         }
         wanted
     }

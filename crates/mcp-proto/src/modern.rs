@@ -145,12 +145,12 @@ impl Connection {
             Ok(ResultType::InputRequired) if takes_input(method) => {
                 return self.pause(now, call, state, result);
             }
-            Ok(ResultType::InputRequired) => invalid("input was asked for where the protocol has none"),
+            Ok(ResultType::InputRequired) => invalid("input was required by a method that does not allow it"),
             Ok(ResultType::Task) if state.asked.as_ref().is_some_and(|asked| self.takes_task(asked)) => {
                 return self.start_task(now, call, state, result);
             }
-            Ok(_) => invalid("the resultType is none that this client declared"),
-            Err(_) => invalid("the result is no readable object"),
+            Ok(_) => invalid("the resultType is unknown or was not declared by this client"),
+            Err(_) => invalid("the result is not a readable object"),
         };
         self.end_call(now, call, &state, outcome);
     }

@@ -103,7 +103,8 @@ impl Connection {
     ) -> Result<Required, CallError> {
         let invalid = |reason: &str| CallError::InvalidResult { reason: reason.to_owned() };
         let limit = self.config.limits.max_input_rounds;
-        let call = state.asked.as_mut().ok_or_else(|| invalid("input was asked for"))?;
+        let call =
+            state.asked.as_mut().ok_or_else(|| invalid("input was required by an internal request"))?;
         call.rounds = call.rounds.saturating_add(1);
         if call.rounds > limit {
             return Err(CallError::TooManyRounds { limit });

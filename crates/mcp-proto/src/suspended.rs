@@ -97,7 +97,7 @@ impl SuspendedCall {
     ) -> Result<BTreeMap<&str, InputRequest>, UnreadableQuestion> {
         let read = |key: &String, request: &RawJson| {
             let unreadable = |reason: String| UnreadableQuestion { key: key.clone(), reason };
-            let no_request = |_| unreadable("it is no request with params".to_owned());
+            let no_request = |_| unreadable("it is not a request with params".to_owned());
             let embedded = request.as_raw_ref().parse_with(Embedded::from_json).map_err(no_request)?;
             let params = RawJson::from(embedded.params.unwrap_or_else(|| RawValue::NULL.to_owned()));
             match embedded.method.as_str() {
@@ -105,7 +105,7 @@ impl SuspendedCall {
                     .map(InputRequest::Elicit)
                     .map_err(|error| unreadable(error.wire_message())),
                 methods::SAMPLING_CREATE_MESSAGE => Ok(InputRequest::CreateMessage(params)),
-                _ => Err(unreadable("its method is no question".to_owned())),
+                _ => Err(unreadable("its method is not an input request".to_owned())),
             }
         };
         let mut questions = BTreeMap::new();
@@ -165,14 +165,14 @@ impl Connection {
         }
         gate::check(&suspended.method, version, &server.capabilities)?;
         if let Some(key) = answers.keys().find(|key| !suspended.requests.contains_key(*key)) {
-            return Err(unfit(key, "nothing of this name was asked"));
+            return Err(unfit(key, "there is no request with this key"));
         }
         let mut responses = suspended.responses.clone();
         // Both are in the order of their keys, and no answer is beside a request.
         let mut answers = answers.into_iter().peekable();
         for (key, request) in &suspended.requests {
             let answer = answers.next_if(|(answered, _)| answered == key);
-            let (_, answer) = answer.ok_or_else(|| unfit(key, "there is none"))?;
+            let (_, answer) = answer.ok_or_else(|| unfit(key, "it is missing"))?;
             let checked = self.checked_answer(request, answer).map_err(|reason| unfit(key, reason))?;
             responses.insert(key.clone(), checked);
         }
@@ -196,17 +196,17 @@ impl Connection {
         if request.method != methods::ELICITATION_CREATE {
             return match answer {
                 Answer::Result(result) => Ok(result),
-                Answer::Elicit(_) => Err("the request is no elicitation".to_owned()),
-                Answer::Error(_) => Err("an error is no answer here".to_owned()),
+                Answer::Elicit(_) => Err("the request is not an elicitation".to_owned()),
+                Answer::Error(_) => Err("an error is not an answer".to_owned()),
             };
         }
         let result = match answer {
             Answer::Elicit(result) => result,
             Answer::Result(result) => {
                 let read = result.as_raw_ref().parse_with(ElicitResult::from_json);
-                read.map_err(|_| "it is no answer to an elicitation".to_owned())?
+                read.map_err(|_| "it is not an answer to an elicitation".to_owned())?
             }
-            Answer::Error(_) => return Err("an error is no answer here".to_owned()),
+            Answer::Error(_) => return Err("an error is not an answer".to_owned()),
         };
         let params = request.params.map(RawJson::from);
         let asked = self.read_elicitation(params.as_ref().map(RawJson::as_raw_ref));

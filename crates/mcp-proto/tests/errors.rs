@@ -31,7 +31,7 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
         ),
         (
             CallError::LimitExceeded { name: "max_x", limit: 8, dispatched: false },
-            "what the server asks in the middle of the call exceeds the limit max_x of 8",
+            "the server's requests during the call exceed the limit max_x of 8",
             false,
             false,
         ),
@@ -68,7 +68,7 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
             false,
             true,
         ),
-        (CallError::TooManyRounds { limit: 7 }, "the server wants input for more than 7 times", false, false),
+        (CallError::TooManyRounds { limit: 7 }, "the server requested input more than 7 times", false, false),
         (
             CallError::UnsupportedVersion {
                 server: String::new(),
@@ -88,12 +88,7 @@ fn a_failed_call_says_how_it_ended_and_whether_the_server_may_have_acted() {
         ),
         (task(TaskError::Unknown(refusal())), "the server does not know the task (error -32602)", true, true),
         (task(TaskError::TooManyInputs { limit: 3 }), "the task asked more than 3 questions", true, false),
-        (
-            task(TaskError::TooManyPolls { limit: 4 }),
-            "the task was not done when it was asked for 4 times",
-            true,
-            false,
-        ),
+        (task(TaskError::TooManyPolls { limit: 4 }), "the task was not done after 4 polls", true, false),
     ] {
         assert_eq!(error.to_string(), text);
         assert_eq!(error.outcome_unknown(), is_unknown, "{text}");

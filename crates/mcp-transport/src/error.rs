@@ -37,38 +37,37 @@ struct Inner {
     stderr_tail: Option<Arc<str>>,
 }
 
-/// What happened, in the words a caller decides by. (`mcp_client::ErrorKind` is another, coarser one, for the errors of a client.)
+/// What happened. (`mcp_client::ErrorKind` is another, coarser enum, for the errors of a client.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The connection is over: the peer ended it, its process died, or this side closed it.
+    /// The connection has ended: the peer ended it, its process exited, or this side closed it.
     Closed,
     /// The peer could not be reached; no byte of a request left this machine.
     Connect,
-    /// The connection broke while an exchange was under way.
+    /// The connection broke during an exchange.
     ConnectionLost,
     /// A configured limit was hit; [`Error::limit`] says which.
     LimitExceeded,
-    /// The caller asked for something that cannot be done (bad URL, message with a newline, no runtime).
+    /// Invalid use by the caller (a bad URL, a message with a newline, no runtime).
     Misuse,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     PeerMisbehaved,
-    /// The HTTP proxy on the way to the server could not be reached, refused, or broke the protocol; the server has seen nothing of
-    /// the request. [`Error::status`] has the proxy's answer, where there was one.
+    /// The HTTP proxy could not be reached, refused, or violated the protocol; the server has not seen the request.
+    /// [`Error::status`] has the proxy's status, if there was one.
     Proxy,
-    /// The server no longer knows the session: HTTP 404 on a request that carried a session id, or a 400 in the words of the
-    /// official SDKs for it.
+    /// The server no longer knows the session: HTTP 404 to a request with a session id, or a 400 with an error text of the
+    /// official SDKs.
     SessionLost,
     /// The server process could not be started.
     Spawn(SpawnFailure),
-    /// The server answered with an HTTP status that is no success; [`Error::status`] has it.
+    /// The server answered with an HTTP status other than 2xx; [`Error::status`] has it.
     Status,
-    /// A configured time ran out.
+    /// A configured time limit passed.
     Timeout,
-    /// There is no TLS with the server, and another attempt will not change that. A handshake
-    /// that broke off on its way is a [`Connect`](Self::Connect).
+    /// The TLS handshake failed and would fail again. A handshake that was merely interrupted is a [`Connect`](Self::Connect).
     Tls(TlsFailure),
-    /// The server asks for credentials or refuses the ones given (HTTP 401 or 403).
+    /// The server requires credentials or refuses the given ones (HTTP 401 or 403).
     Unauthorized,
 }
 
@@ -88,38 +87,39 @@ pub enum SpawnFailure {
     WorkingDirectory,
 }
 
-/// Why there is no TLS with a server.
+/// Why a TLS handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TlsFailure {
-    /// The certificate of the server is one of an authority (`CA:TRUE`), which no server may present, whoever trusts it. So is what
-    /// `openssl req -x509` makes by itself.
+    /// The server's certificate is a CA certificate (`CA:TRUE`), which no server may present, even if it is trusted. `openssl
+    /// req -x509` creates such a certificate by default.
     AuthorityAsServer,
     /// The certificate of the server has expired, or the clock of this machine is wrong.
     CertificateExpired,
-    /// The certificate of the server cannot be used in another way; the source of the error says in which.
+    /// The server's certificate is invalid in another way; the source of the error says how.
     CertificateInvalid,
     /// The certificate of the server is not valid yet, or the clock of this machine is wrong.
     CertificateNotYetValid,
     /// The certificate of the server was revoked.
     CertificateRevoked,
-    /// The server wants a certificate of the client, or another one than it was given.
+    /// The server requires a client certificate, or another one.
     ClientCertificate,
     /// The certificate of the server is for another name than that in its URL, or the server does not know that name.
     NameMismatch,
-    /// What answers on that port does not speak TLS.
+    /// The server does not speak TLS on this port.
     NotTls,
     /// Client and server have no version of TLS (1.2 or 1.3), cipher suite or the like in common.
     NothingInCommon,
-    /// The server breaks the rules of TLS.
+    /// The server violates the TLS protocol.
     Protocol,
-    /// What answers on that port speaks TLS, and the URL begins with `http:`.
+    /// The server speaks TLS on this port, but the URL begins with `http:`.
     Required,
-    /// The certificate of the server is of an issuer that is not trusted. One that is signed by itself is its own issuer.
+    /// The issuer of the server's certificate is not trusted. A self-signed certificate is its own issuer.
     UnknownIssuer,
 }
 
-/// The limit behind an [`ErrorKind::LimitExceeded`]. (`mcp_client::Limit` is the same for the errors of a client, whose limits are more.)
+/// The limit of an [`ErrorKind::LimitExceeded`]. (`mcp_client::Limit` is the same for the errors of a client, which has more
+/// limits.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limit {
@@ -142,12 +142,11 @@ impl Error {
         self.inner.kind
     }
 
-    /// Whether nobody knows whether the request was carried out: bytes of it may have reached the peer, and no answer says that it was
+    /// Whether the outcome of the request is unknown: bytes of it may have reached the peer, and no answer says that it was
     /// refused.
     ///
-    /// `false` says that it was not carried out: no byte of it was handed to the operating system, or the peer refused it by an answer
-    /// (a 4xx, a redirect, HTTP/2's word that it was not processed). Nothing happens twice when it is sent again, but what was refused
-    /// may be refused again.
+    /// `false` means that it was not carried out: no byte of it was handed to the operating system, or the peer refused it (a
+    /// 4xx, a redirect, an HTTP/2 refusal). Repeating it does nothing twice, but it may be refused again.
     pub fn outcome_unknown(&self) -> bool {
         self.inner.outcome_unknown
     }
@@ -162,8 +161,8 @@ impl Error {
         self.inner.status
     }
 
-    /// The JSON-RPC error object in the body of an answer whose status is no success and that has no request id to be
-    /// handed over as a message.
+    /// The JSON-RPC error object in the body of an error response, if it has no request id and so was not delivered as a
+    /// message.
     pub fn body_error(&self) -> Option<&ErrorObject> {
         self.inner.body_error.as_deref()
     }
@@ -173,12 +172,12 @@ impl Error {
         &self.inner.www_authenticate
     }
 
-    /// How long the answer asks to wait (`Retry-After`, in seconds or until a date), where it did; never more than a day.
+    /// How long the server asks to wait (`Retry-After`, in seconds or as a date); at most a day.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
     }
 
-    /// How the server process ended, where it did and was ours.
+    /// The exit status of the server process, if there was one and it exited.
     pub fn exit(&self) -> Option<ProcessExit> {
         self.inner.exit
     }

@@ -1,4 +1,4 @@
-//! What a transport hands over for each thing the peer sent.
+//! What a transport delivers for each message of the peer.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,17 @@ use mcp_jsonrpc::{DecodeError, DecodeLimits, Incoming, PlainAnswer, RequestId};
 
 use crate::Limit;
 
-/// One thing the peer sent, its envelope already decoded, so that nobody above decodes it again.
+/// One message of the peer, its envelope already decoded.
 ///
-/// None of [`Invalid`](Self::Invalid), [`OversizedStart`](Self::OversizedStart), [`Oversized`](Self::Oversized) ends a connection: they are reports. The owner
-/// counts them, fails the request that `DecodeError::id` or `answer_to` names if there is one, and goes on.
+/// [`Invalid`](Self::Invalid), [`OversizedStart`](Self::OversizedStart) and [`Oversized`](Self::Oversized) do not end the
+/// connection: they are reports. The owner counts them, fails the request that `DecodeError::id` or `answer_to` names, if any,
+/// and goes on.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received<'a> {
     /// A well-formed envelope, or a batch of them; whether the negotiated revision allows batches is the owner's business.
     Message(Incoming<'a>),
-    /// Bytes that are no JSON-RPC envelope: log noise on standard output, broken JSON, invalid UTF-8.
+    /// Bytes that are not a JSON-RPC envelope: log output on standard output, broken JSON, invalid UTF-8.
     #[non_exhaustive]
     Invalid {
         /// What is wrong, with the request id where one could be recovered.
@@ -31,14 +32,15 @@ pub enum Received<'a> {
         bytes: u64,
         /// The limit.
         limit: Limit,
-        /// The request that it answers, where that is beyond doubt (`mcp_jsonrpc::AnswerScan`).
+        /// The request that it answers, if that is certain (`mcp_jsonrpc::AnswerScan`).
         answer_to: Option<RequestId>,
-        /// Whether [`OversizedStart`](Self::OversizedStart) has told of it already.
+        /// Whether [`OversizedStart`](Self::OversizedStart) has reported it already.
         announced: bool,
     },
-    /// The message that is being read is above the size limit and not at its end, which may never come. Once a message, at the moment
-    /// when that is known; [`Oversized`](Self::Oversized) follows at its end. One that came in together with its end has that only.
-    /// For lines, and for events on a stream that belongs to no single request.
+    /// The message that is being read exceeds the size limit, and its end, which may never come, has not been read yet.
+    /// Reported once per message, as soon as it is known; [`Oversized`](Self::Oversized) follows at its end. A message that
+    /// arrived together with its end is reported only there. For lines, and for events on a stream that belongs to no single
+    /// request.
     #[non_exhaustive]
     OversizedStart {
         /// How much of it has come, above the limit.
@@ -46,7 +48,7 @@ pub enum Received<'a> {
         /// The limit.
         limit: Limit,
     },
-    /// An answer that the [`Taker`] took. Nobody gives one in where a method takes no `Taker`.
+    /// An answer that the [`Taker`] took. Does not occur in methods without a `Taker`.
     Taken,
 }
 

@@ -31,7 +31,7 @@ fn check(told: &[Diagnostic], kind: DiagnosticKind) {
     assert_eq!((first.count, first.total), (1, 1));
     assert_eq!((doubled.count, doubled.total), (8_192, 16_384));
     assert_eq!((last.count, last.total), (FLOOD - 16_384, FLOOD));
-    assert!(last.message.contains("3616 more came before the connection ended"), "{last}");
+    assert!(last.message.contains("3616 more before the connection ended"), "{last}");
 }
 
 /// auth:SEC-09, auth:G-05: whatever a program can write at any rate is told in few events, and all of it is counted

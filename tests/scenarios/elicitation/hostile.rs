@@ -189,7 +189,7 @@ impl Odd {
         let mut failing = self.failing_ends.lock().unwrap();
         if *failing > 0 {
             *failing -= 1;
-            return Err(InboxError::new("another process holds the inbox"));
+            return Err(InboxError::new("another process has locked the inbox"));
         }
         Ok(())
     }

@@ -240,7 +240,7 @@ async fn a_server_that_wants_tls_says_so_to_plain_http() {
         let error = outcome.1.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::Required), "{error:?}");
         assert_eq!((error.outcome_unknown(), error.status()), (false, None));
-        assert!(error.to_string().contains("the url has to begin with https"), "{error}");
+        assert!(error.to_string().contains("the url must begin with https"), "{error}");
         assert!(std::error::Error::source(&error).is_some());
     }
     // And a real one.
@@ -262,7 +262,7 @@ async fn a_server_that_ends_the_first_connection_may_want_tls() {
         });
         let error = outcome.1.unwrap_err();
         assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::ConnectionLost, true));
-        error.to_string().contains("its url has to begin with https")
+        error.to_string().contains("its url must begin with https")
     };
     assert!(breaks().await);
     let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {

@@ -197,7 +197,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Refused(error) => error.fmt(f),
             Self::Unknown(error) if error.is_panic() => f.write_str("the inbox panicked"),
-            Self::Unknown(_) => f.write_str("the inbox was not asked to the end"),
+            Self::Unknown(_) => f.write_str("the inbox operation was aborted"),
         }
     }
 }
@@ -252,7 +252,7 @@ impl Clerk {
                     if let Err(error) =
                         self.call(Box::new(move |inbox| inbox.set_expiry(&entry, after).map(done))).await
                     {
-                        tracing::debug!(%error, "the inbox did not take the time of a question");
+                        tracing::debug!(%error, "the inbox failed to record the deadline of a question");
                     }
                 }
                 Next::Do(Todo::End(ended)) => self.end(&desk, ended).await,
@@ -282,7 +282,7 @@ impl Clerk {
         let told = self.call(Box::new(move |inbox| tell(inbox).map(done))).await;
         self.doing = None;
         if let Err(error) = told {
-            tracing::debug!(%error, "the inbox did not take the end of a question");
+            tracing::debug!(%error, "the inbox failed to record the end of a question");
             desk.lock().inbox.not_told(now(), ended);
         }
     }
@@ -307,7 +307,7 @@ impl Clerk {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "the inbox did not take a question");
+                tracing::debug!(%error, "the inbox failed to store a question");
                 desk.with(|state, now| {
                     let is_unknown = matches!(error, Failure::Unknown(_));
                     state.not_published(now, question, &id, is_unknown);
@@ -339,7 +339,7 @@ impl Clerk {
                 let refuse = move |inbox: &dyn Inbox| inbox.refuse(&given.id, &reason).map(done);
                 let refused = self.call(Box::new(refuse)).await;
                 if let Err(error) = refused {
-                    tracing::debug!(%error, "the inbox did not take an answer back");
+                    tracing::debug!(%error, "the inbox failed to reopen a question");
                 }
             }
         }

@@ -80,7 +80,7 @@ impl Background {
         if self.level.waiting.load(Ordering::Acquire) < self.limits.max_waiting_notices.saturating_mul(2) {
             self.put(Waits { message, is_answer: false });
         } else {
-            tracing::debug!("a notice was not sent: the server does not read");
+            tracing::debug!("a notification was not sent because the server does not read");
         }
     }
 

@@ -136,7 +136,7 @@ impl HttpLink {
         let is_courtesy = transmit.kind == TransmitKind::Notification && transmit.owner.is_none();
         let courtesy = is_courtesy.then(|| Arc::clone(&self.courtesies));
         if is_courtesy && Arc::strong_count(&self.courtesies) > self.max_notices.saturating_mul(2) {
-            return tracing::debug!("a notice was not sent: the server does not accept any");
+            return tracing::debug!("a notification was not sent because the server does not accept any");
         }
         let connection = self.connection.clone();
         let background = Arc::clone(&self.background);
@@ -166,7 +166,7 @@ impl HttpLink {
         self.notices.clear();
         let ending = self.ending.get_or_init(|| async {
             if let Err(error) = self.connection.delete_session(head).await {
-                tracing::debug!(%error, "the session was not ended by the server");
+                tracing::debug!(%error, "the server did not end the session");
             }
         });
         // Longer than the session's end may take, so that it decides for whoever is at it.

@@ -117,7 +117,7 @@ impl State {
         let Some(held) = line.hold() else { return };
         let Transmit { message, kind, owner, .. } = transmit;
         if kind == TransmitKind::Notification && !self.line.takes_courtesies(held, self.core.limits()) {
-            return outbox.unsent.push("a notice was not sent: the server does not read");
+            return outbox.unsent.push("a notification was not sent because the server does not read");
         }
         // Refused, the connection is at its end, and the reading side is about to learn why.
         let Ok(place) = held.put(message) else { return };

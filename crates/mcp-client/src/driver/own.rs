@@ -38,7 +38,7 @@ impl Driver {
         let driver = Arc::clone(self);
         let driving = async move {
             if let Err(error) = driver.drive(&call, None).await {
-                tracing::debug!(%error, "a request of the connection's own failed");
+                tracing::debug!(%error, "an internal request of the connection failed");
                 driver.own_failed(&call, error);
             }
         };

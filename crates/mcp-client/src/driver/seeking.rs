@@ -72,7 +72,7 @@ impl Driver {
         match self.finish(ping, None).await {
             Ok(_) => true,
             Err(error) => {
-                tracing::debug!(%error, "no new session in place of the lost one");
+                tracing::debug!(%error, "the lost session could not be replaced");
                 // Whatever the server thinks of pings, it knows the session.
                 error.error_object().is_some()
             }

@@ -213,7 +213,7 @@ impl Driver {
                 }
                 state.core.cancel(now, call, None);
             }
-            let lost = format!("what the server says outside of calls is not heard any more: {error}");
+            let lost = format!("the stream for messages outside of calls is lost: {error}");
             state.core.report(Diagnostic::new(DiagnosticKind::StreamLost, lost));
         });
     }

@@ -140,7 +140,7 @@ impl Driver {
             Ok(standing) => Some(AbortOnDrop(Some(standing.task))),
             // The task is asked for all the same.
             Err(error) => {
-                tracing::debug!(%error, "the server does not tell of tasks");
+                tracing::debug!(%error, "the server does not report task changes");
                 None
             }
         };

@@ -193,11 +193,11 @@ impl fmt::Display for Cause {
             #[cfg(feature = "schema")]
             Self::Output(error) => error.fmt(f),
             Self::Misuse(error) => error.fmt(f),
-            Self::Connector(_) => f.write_str("the application could not say where the server is"),
+            Self::Connector(_) => f.write_str("the connector of the application failed"),
             Self::Key(error) => error.fmt(f),
             Self::MisuseBecause(message) | Self::NotConnected(message) => f.write_str(message),
             Self::Result { method, .. } => {
-                write!(f, "the result of {method} does not have the shape of the protocol")
+                write!(f, "the result of {method} does not match the schema of the protocol")
             }
             Self::SessionLost => write!(f, "the connection is closed: {}", CloseReason::SessionLost),
             Self::Transport(error) | Self::Ended(error) => error.fmt(f),

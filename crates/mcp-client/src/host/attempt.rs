@@ -225,7 +225,7 @@ impl Drop for Unsettled {
         let (what, runtime) = if std::thread::panicking() {
             ("the application's code panicked while connecting", Some(attempt.runtime()))
         } else {
-            ("the runtime ended while connecting", None)
+            ("the runtime shut down while connecting", None)
         };
         registry.fail(state, &self.name, Error::no_endpoint(what.into()).at_server(&self.name), runtime);
     }

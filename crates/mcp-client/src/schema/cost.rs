@@ -87,7 +87,7 @@ impl<'a> Count<'a> {
         let key = (address(schema), address(value));
         match self.known.insert(key, None) {
             Some(None) => {
-                return Err(SchemaError::unusable("it refers to itself without going into the value"));
+                return Err(SchemaError::unusable("it refers to itself without descending into the value"));
             }
             Some(Some(count)) => {
                 self.known.insert(key, Some(count));

@@ -112,8 +112,8 @@ fn on_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, SchemaE
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(LARGE_STACK_BYTES).spawn_scoped(scope, work);
         let Ok(thread) = thread else {
-            return Err(SchemaError::unusable("there is no thread to work on it"));
+            return Err(SchemaError::unusable("no thread could be started to validate it"));
         };
-        thread.join().map_err(|_| SchemaError::unusable("the validator failed on it"))
+        thread.join().map_err(|_| SchemaError::unusable("the validator panicked on it"))
     })
 }

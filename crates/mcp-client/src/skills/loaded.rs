@@ -40,7 +40,7 @@ pub struct SkillContent {
 impl LoadedSkill {
     pub(super) async fn load(skills: Skills, skill: Skill) -> Result<Self, SkillError> {
         if skill.is_dynamic() && !skills.limits.allow_dynamic {
-            let what = "the content of the skill is generated, so nothing can vouch for it";
+            let what = "the content of the skill is generated and cannot be verified";
             return Err(SkillError::new(SkillErrorKind::Dynamic, skill.uri(), what));
         }
         let read_bytes = Arc::new(AtomicU64::new(0));

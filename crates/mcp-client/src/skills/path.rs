@@ -28,7 +28,7 @@ impl Root {
         let (scheme, rest) =
             skill_uri.split_once("://").ok_or_else(|| invalid("the address has no scheme"))?;
         if !is_scheme(scheme) {
-            return Err(invalid("the scheme of the address is none"));
+            return Err(invalid("the scheme of the address is invalid"));
         }
         if rest.contains(['?', '#']) {
             return Err(invalid("the address has a query or a fragment"));

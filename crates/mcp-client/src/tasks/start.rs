@@ -66,7 +66,7 @@ impl Client {
         let origin = if ours {
             Ok(TaskOrigin::Stored(stored))
         } else {
-            Err(Error::misuse_because("the task is at another server"))
+            Err(Error::misuse_because("the task belongs to another server"))
         };
         TaskCall { parts, origin, listen: false }
     }

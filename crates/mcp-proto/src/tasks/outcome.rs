@@ -59,7 +59,7 @@ impl fmt::Display for TaskError {
             }
             Self::TooManyInputs { limit } => write!(f, "the task asked more than {limit} questions"),
             Self::TooManyPolls { limit } => {
-                write!(f, "the task was not done when it was asked for {limit} times")
+                write!(f, "the task was not done after {limit} polls")
             }
         }
     }

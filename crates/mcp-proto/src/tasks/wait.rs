@@ -95,7 +95,7 @@ impl Connection {
             match inspect_result_type(result.as_str()) {
                 // The text of the extension wants `complete`; two of its own examples say `task`.
                 Ok(ResultType::Complete | ResultType::Task) => {}
-                _ => return Err(invalid("the resultType is none of an answer about a task")),
+                _ => return Err(invalid("the resultType is not that of a task request")),
             }
         }
         result

@@ -189,15 +189,15 @@ fn the_result_type_is_looked_at_before_the_result() {
         assert!(session.sent().is_empty());
         session.assert_idle();
     };
-    let unknown = Some("the resultType is none that this client declared");
+    let unknown = Some("the resultType is unknown or was not declared by this client");
     check("tools/call", r#"{"content":[]}"#, None);
     check("tools/call", r#"{"resultType":"complete","content":[]}"#, None);
     check("tools/call", r#"{"resultType":null}"#, None);
     check("tools/call", r#"{"resultType":"task","taskId":"1"}"#, unknown);
     check("tools/list", r#"{"resultType":"new"}"#, unknown);
-    check("tools/call", r#"{"resultType":7}"#, Some("the result is no readable object"));
-    check("tools/call", "[]", Some("the result is no readable object"));
-    let misplaced = Some("input was asked for where the protocol has none");
+    check("tools/call", r#"{"resultType":7}"#, Some("the result is not a readable object"));
+    check("tools/call", "[]", Some("the result is not a readable object"));
+    let misplaced = Some("input was required by a method that does not allow it");
     check("tools/list", r#"{"resultType":"input_required","requestState":"s"}"#, misplaced);
     check("completion/complete", r#"{"resultType":"input_required","requestState":"s"}"#, misplaced);
 }

@@ -376,11 +376,11 @@ fn a_suspended_call_goes_on_in_another_session() {
     let misfit = Answer::Elicit(ElicitResult::accept(content));
     let no_error = Answer::Error(ErrorObject::new(ErrorCode::INTERNAL_ERROR, "no"));
     for (answers, key, reason) in [
-        (vec![], "a", "there is none"),
+        (vec![], "a", "it is missing"),
         (vec![("a", misfit)], "a", "invalid answer: /n: must be an integer"),
-        (vec![("a", no_error)], "a", "an error is no answer here"),
-        (vec![("a", Answer::Result(raw(&json!(5))))], "a", "it is no answer to an elicitation"),
-        (vec![("a", accept()), ("z\u{1b}", accept())], "z\u{1b}", "nothing of this name was asked"),
+        (vec![("a", no_error)], "a", "an error is not an answer"),
+        (vec![("a", Answer::Result(raw(&json!(5))))], "a", "it is not an answer to an elicitation"),
+        (vec![("a", accept()), ("z\u{1b}", accept())], "z\u{1b}", "there is no request with this key"),
     ] {
         let refused = resume(&mut session, answers).unwrap_err();
         let shown = refused.to_string();

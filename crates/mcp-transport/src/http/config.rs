@@ -11,9 +11,9 @@ use super::credentials::Provider;
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// What one HTTP server may make this client hold or do.
+/// Limits on what one HTTP server can make this client hold or do.
 ///
-/// Every limit is counted while bytes arrive; a declared `Content-Length` is never trusted beyond refusing early.
+/// Limits are enforced while bytes arrive; a declared `Content-Length` is only used to refuse early.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpLimits {
@@ -93,8 +93,8 @@ impl HttpLimits {
 
 /// How long each step with an HTTP server may take.
 ///
-/// The time of a whole call is the caller's business (drop the exchange to end it); these deadlines stop a peer that
-/// stalls in places where no call is waiting, or that drips.
+/// Limiting the time of a whole call is up to the caller (drop the exchange to end it); these deadlines stop a peer that
+/// stalls where no call is waiting, or that sends single bytes slowly.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpTimeouts {
@@ -105,14 +105,14 @@ pub struct HttpTimeouts {
     /// `Timeout`.
     pub head: Duration,
     /// The same for a posted request and for a GET. Default `None`: a server that answers in JSON sends its head only when
-    /// the work is done, and some send the head of a stream only with its first event, so this time belongs to the
-    /// caller's own deadline.
+    /// the work is done, and some send the head of a stream only with its first event, so this time is left to
+    /// the deadline of the caller.
     pub request_head: Option<Duration>,
     /// From the first byte of a message (an event of a stream, or a JSON body) to its last. Default 30 s, so that a peer
-    /// that drips single bytes cannot hold a stream and a buffer for ever. The time between events is not counted, and
+    /// that sends single bytes slowly cannot occupy a stream and a buffer for ever. The time between events is not counted, and
     /// comments start nothing. Ends with kind `Timeout`.
     pub message: Duration,
-    /// Longest silence on an open stream, comments counting as life. Default `None`: servers may be silent for as long as
+    /// Longest time without any bytes on an open stream; comments count as activity. Default `None`: servers may be silent for as long as
     /// their work takes. When it passes, the stream counts as broken and is reopened where that is possible.
     pub stream_idle: Option<Duration>,
     /// The whole of the DELETE that ends a session. Default 5 s; closing never waits longer.

@@ -50,7 +50,7 @@ impl HttpConnection {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Posts one message and waits for the head of the response; the [`Exchange`] then yields what comes back.
+    /// Posts one message and waits for the response head; the [`Exchange`] then yields what follows.
     ///
     /// The session id is attached to everything but `initialize` and modern messages. Concurrent posts are independent
     /// of each other.
@@ -69,18 +69,19 @@ impl HttpConnection {
         self.post_watched(post, &mut |_| true).await
     }
 
-    /// As [`post`](Self::post), and tells `watch` where the message is: while a connection is opened, or credentials are
-    /// fetched, nothing of it has left. On [`Departure::Leaves`] it says whether the message may still go; it is asked
-    /// right before the first byte is written, on the task that polls, and not while the connection waits for anything.
+    /// As [`post`](Self::post), and reports to `watch` whether the message has been sent: while a connection is opened, or
+    /// credentials are fetched, no byte of it has. On [`Departure::Leaves`] it returns whether the message may still be sent;
+    /// it is called right before the first byte is written, on the polling task, and never holds up other messages of the
+    /// connection.
     ///
     /// # Errors
     ///
-    /// As [`post`](Self::post); `Closed` where `watch` did not let the message go.
+    /// As [`post`](Self::post); `Closed` if `watch` did not allow the message to be sent.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes the socket it was using. The message may have been processed if `watch` was told last
-    /// that it leaves.
+    /// Dropping the future closes the socket it was using. The message may have been processed if the last report to
+    /// `watch` was [`Departure::Leaves`].
     pub async fn post_watched(
         &self,
         post: Post,
@@ -89,8 +90,8 @@ impl HttpConnection {
         self.posting(post, watch).await
     }
 
-    /// Opens the stream on which a legacy server may send messages of its own. Open it only after `initialized` was
-    /// accepted. `None` means that the server offers none, which is no fault.
+    /// Opens the GET stream on which a legacy server may send messages of its own. Open it only after `initialized` was
+    /// accepted. `None` means that the server offers none, which is allowed.
     ///
     /// # Errors
     ///
@@ -126,9 +127,9 @@ impl HttpConnection {
         &self.shared.config.timeouts
     }
 
-    /// Ends the session, if there is one: DELETE, at most [`HttpTimeouts::close`](super::HttpTimeouts::close) long. Of
-    /// concurrent callers one sends it. A server that does not let clients end sessions (405) or has ended it already
-    /// (404) is no error.
+    /// Ends the session, if there is one, with a DELETE that takes at most
+    /// [`HttpTimeouts::close`](super::HttpTimeouts::close). Of concurrent callers one sends it. A server that does not let
+    /// clients end sessions (405) or has ended it already (404) causes no error.
     ///
     /// # Errors
     ///

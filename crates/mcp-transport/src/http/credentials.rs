@@ -1,4 +1,4 @@
-//! Credentials that change while a connection lives: asked for before each request, told when they are refused.
+//! Credentials that may change during a connection.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -14,20 +14,19 @@ pub type CredentialsFuture<'a, T> =
 
 /// Supplies the `Authorization` header of every request to one server: POST, GET and DELETE.
 ///
-/// The two methods make one round: a request goes out with [`authorization`](Self::authorization); if it is refused,
-/// [`refused`](Self::refused) is told, and the request is sent once more if that says so. The body of the refusal is not
-/// read. A second refusal is the caller's, as an error of kind `Unauthorized` with its challenges.
+/// Each request is sent with [`authorization`](Self::authorization); if it is refused, [`refused`](Self::refused) is called,
+/// and the request is repeated once if that returns `true`. The body of the refusal is not read. A second refusal is an error
+/// of kind `Unauthorized` with its challenges.
 ///
-/// An error of either method fails the request with kind `Unauthorized` and that error as its source. The request's
-/// deadlines do not run meanwhile.
+/// An error of either method fails the request with kind `Unauthorized` and that error as its source. The
+/// deadlines of the request are paused meanwhile.
 pub trait Credentials: Send + Sync {
     /// The whole value of the header, scheme included; `None` for a request without it.
     fn authorization(&self) -> CredentialsFuture<'_, Option<String>>;
 
-    /// A request was refused by 401, or by 403 with a challenge. `true` asks for it to be sent once more.
+    /// A request was refused with 401, or with 403 and a challenge. `true` repeats it once.
     ///
-    /// Many requests may be refused at once; compare [`Refused::authorization`] with the current value to refresh only
-    /// once.
+    /// Many requests may be refused at once; compare [`Refused::authorization`] with the current value to refresh only once.
     fn refused<'a>(&'a self, refused: Refused<'a>) -> CredentialsFuture<'a, bool>;
 }
 

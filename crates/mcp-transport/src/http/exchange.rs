@@ -14,8 +14,8 @@ use crate::{Error, Received, Taker};
 /// What comes back on one POST: messages while the response is open, then the end.
 ///
 /// After the response to the posted request nothing more is read: the stream is closed, or its connection goes back to
-/// the pool. A response stream that was cut is resumed by GET where that is allowed, after exactly the wait that the
-/// server asked for.
+/// the pool. A response stream that breaks is resumed by GET where that is allowed, after exactly the `retry` of the
+/// server.
 ///
 /// Dropping an exchange closes its socket, unless its response was read to the end. In the modern era that cancels the
 /// request; in legacy revisions it does not.
@@ -53,7 +53,7 @@ impl Exchange {
     /// # Errors
     ///
     /// `ConnectionLost` when the response ended before the answer and cannot be resumed, `PeerMisbehaved` when it holds
-    /// none, `LimitExceeded`, `Timeout` for a message that drips, `Status` for a refusal without a JSON-RPC error in its
+    /// none, `LimitExceeded`, `Timeout` for a message that arrives too slowly, `Status` for a refusal without a JSON-RPC error in its
     /// body (one with such an error yields that as a message, whatever its status), and the errors of
     /// [`post`](super::HttpConnection::post) for a resumption that is refused. After an error comes `None`.
     ///
@@ -64,8 +64,8 @@ impl Exchange {
         self.next_or_take(&mut |_| false).await
     }
 
-    /// As [`next`](Self::next), with somebody who may take the answer to the posted request before it is decoded: that is
-    /// then [`Received::Taken`]. Nothing else is shown, and not the answer that opens a session.
+    /// As [`next`](Self::next), with a callback that may take the answer to the posted request before it is decoded: it is
+    /// then reported as [`Received::Taken`]. The callback sees nothing else, and not the answer that opens a session.
     ///
     /// # Errors
     ///

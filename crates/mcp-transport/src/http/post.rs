@@ -1,4 +1,4 @@
-//! What a caller posts: one JSON-RPC message with the facts that its HTTP head needs.
+//! A JSON-RPC message to post, with the facts that its HTTP head needs.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ use mcp_jsonrpc::RequestId;
 pub struct Post {
     /// The encoded message. Shared, not copied, when a redirect makes it necessary to send it again.
     pub body: Bytes,
-    /// What the message is; it decides what kind of answer counts as one.
+    /// The kind of the message, which decides what is accepted as its response.
     pub kind: PostKind,
     /// The routing headers that mirror the message.
     pub head: RequestHead,
-    /// Whether a cut response stream may be resumed by GET with `Last-Event-ID`. True for legacy revisions from
-    /// 2025-03-26, false for 2026-07-28, where a lost stream loses its request.
+    /// Whether a broken response stream may be resumed by GET with `Last-Event-ID`. True for legacy revisions from 2025-03-26,
+    /// false for 2026-07-28, where a lost stream loses its request.
     pub resumable: bool,
 }
 
@@ -55,13 +55,13 @@ impl Post {
     }
 }
 
-/// Where a posted message is on its way, as [`HttpConnection::post_watched`](super::HttpConnection::post_watched) tells.
+/// The progress of a posted message, as [`HttpConnection::post_watched`](super::HttpConnection::post_watched) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Departure {
-    /// A connection is there, and bytes of the message may be on it from now on.
+    /// A connection is open, and bytes of the message may be sent from now on.
     Leaves,
-    /// None of the message was on the connection after all; it waits for another one.
+    /// No byte of the message was sent after all; it waits for another connection.
     Stays,
 }
 

@@ -1,4 +1,4 @@
-//! The description of a server to talk to; no traffic yet.
+//! The configuration of an HTTP server. Nothing here causes traffic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::proxy::Proxy;
 use super::tls::TlsOptions;
 use crate::Error;
 
-/// An MCP server reached by Streamable HTTP.
+/// An MCP server at an HTTP URL.
 ///
 /// ```
 /// use mcp_transport::http::HttpServer;
@@ -78,16 +78,16 @@ impl HttpServer {
         self.config.credentials.0.is_some()
     }
 
-    /// Asks `credentials` for the `Authorization` header of every request, in place of one set by [`header`](Self::header).
+    /// Calls `credentials` for the `Authorization` header of every request, in place of one set by [`header`](Self::header).
     #[must_use]
     pub fn credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
         Arc::make_mut(&mut self.config).credentials = Provider(Some(credentials));
         self
     }
 
-    /// Sends a bearer token that `fetch` gives, with or without the word `Bearer` before it. It is fetched before the first
-    /// request, and once more when the server answers 401; the refused request is then repeated once. Requests that need
-    /// one at the same time share one fetch, and its error.
+    /// Sends a bearer token that `fetch` returns, with or without the word `Bearer` before it. It is fetched before the first
+    /// request, and again when the server answers 401; the refused request is then repeated once. Concurrent requests share
+    /// one fetch, and its error.
     #[must_use]
     pub fn token<F, R>(self, fetch: F) -> Self
     where
@@ -97,7 +97,7 @@ impl HttpServer {
         self.credentials(Arc::new(TokenCallback::new(fetch)))
     }
 
-    /// Replaces what an `https` server is verified by. Without it the public roots of the web count.
+    /// Replaces the TLS options. Without them `https` servers are verified with the public root certificates.
     ///
     /// # Errors
     ///
@@ -129,8 +129,8 @@ impl HttpServer {
         self
     }
 
-    /// Speaks HTTP/2 where the server offers it in the TLS handshake (ALPN), or without asking if the options say so. Without
-    /// it HTTP/1.1 is spoken.
+    /// Uses HTTP/2 if the server offers it in the TLS handshake (ALPN), or with prior knowledge if the options say so.
+    /// Otherwise HTTP/1.1 is used.
     #[cfg(feature = "http2")]
     #[must_use]
     pub fn http2(mut self, options: Http2Options) -> Self {
@@ -138,8 +138,8 @@ impl HttpServer {
         self
     }
 
-    /// Holds the addresses that the host name resolves to to a policy: for a URL that came from a server. The default
-    /// allows all, since the URL is the user's choice. Where none is allowed, requests fail with kind `Connect`.
+    /// Restricts the addresses that the host name may resolve to: for a URL that came from a server. The default allows all,
+    /// since the URL is the user's choice. If no address is allowed, requests fail with kind `Connect`.
     #[must_use]
     pub fn addresses(mut self, policy: AddressPolicy) -> Self {
         Arc::make_mut(&mut self.config).addresses = policy;
@@ -170,14 +170,14 @@ impl HttpServer {
         self
     }
 
-    /// Origin and path of the endpoint, to show to its user; a query is left out, because it may hold a token. So may a path:
-    /// neither errors, logs nor `Debug` show more than the origin.
+    /// Origin and path of the endpoint, to show to the user; the query is left out, because it may hold a token. A path may
+    /// hold one too: errors, logs and `Debug` show only the origin.
     #[must_use]
     pub fn describe(&self) -> String {
         self.target.without_query()
     }
 
-    /// A connection to the server: its pool, its session. Opens no socket.
+    /// Creates a connection: a connection pool and a session. Opens no socket.
     #[must_use]
     pub fn connect(&self) -> HttpConnection {
         let Config { limits, .. } = &*self.config;

@@ -25,7 +25,7 @@ enum Base {
     PublicRoots,
 }
 
-/// How to reach `https` servers: TLS 1.2 and 1.3, the public roots of the web, and what is added here.
+/// TLS options for `https` servers: TLS 1.2 and 1.3 and the public root certificates, plus what is added here.
 ///
 /// `Debug` shows counts only.
 #[derive(Default)]
@@ -43,13 +43,14 @@ impl TlsOptions {
         Self::default()
     }
 
-    /// Adds roots to the public ones, as PEM text: certificates of authorities, or one that a server signed itself. The latter must not
-    /// be one of an authority: `openssl req -x509` makes it so with `-addext basicConstraints=critical,CA:FALSE` and
-    /// `-addext subjectAltName=DNS:...`. A certificate that somebody else signed counts for nothing here; its authority does.
+    /// Adds root certificates to the public ones, as PEM text: certificates of authorities, or the self-signed certificate of
+    /// a server. The latter must not be a CA certificate: create it with `openssl req -x509 -addext
+    /// basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:...`. A certificate that was signed by somebody else is
+    /// not accepted as a root; add the certificate of its authority.
     ///
     /// # Errors
     ///
-    /// Kind `Misuse` if the text is no PEM or holds no certificate.
+    /// Kind `Misuse` if the text is not PEM or holds no certificate.
     pub fn add_roots(mut self, pem: &[u8]) -> Result<Self, Error> {
         self.roots.extend(certificates(pem)?);
         Ok(self)
@@ -62,8 +63,8 @@ impl TlsOptions {
         self
     }
 
-    /// Has the operating system decide in place of the public roots: its own store of authorities, and on some systems its own
-    /// verifier with the policies of an administrator. Added roots count as well.
+    /// Uses the verifier of the operating system in place of the public roots: its certificate store, and on some systems its
+    /// policies. Added roots count as well.
     #[cfg(feature = "platform-verifier")]
     #[must_use]
     pub fn platform_verifier(mut self) -> Self {

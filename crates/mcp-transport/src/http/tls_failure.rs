@@ -26,7 +26,7 @@ pub(crate) fn of_refused_client(error: &(dyn error::Error + 'static)) -> Option<
     while let Some(error) = cause {
         let found = error.downcast_ref::<io::Error>().and_then(rustls_error).and_then(lasting);
         if found == Some(TlsFailure::ClientCertificate) {
-            let text = format!("the server ended tls: {}", advice(TlsFailure::ClientCertificate));
+            let text = format!("the server ended the tls session: {}", advice(TlsFailure::ClientCertificate));
             return Some(Error::new(ErrorKind::Tls(TlsFailure::ClientCertificate), text));
         }
         cause = error.source();
@@ -86,33 +86,33 @@ fn lasting(error: &Rustls) -> Option<TlsFailure> {
 const fn advice(failure: TlsFailure) -> &'static str {
     match failure {
         TlsFailure::AuthorityAsServer => {
-            "the certificate is one of an authority (as openssl makes it by itself), which no server may present; make it with basicConstraints CA:FALSE, or have the authority sign one for the server"
+            "the certificate is a CA certificate (openssl's default), which no server may present; create it with basicConstraints CA:FALSE, or have the authority sign one for the server"
         }
         TlsFailure::CertificateExpired => {
             "the certificate has expired; the server needs a new one, unless the clock of this machine is wrong"
         }
-        TlsFailure::CertificateInvalid => "the certificate does not hold; the server needs another one",
+        TlsFailure::CertificateInvalid => "the certificate is invalid; the server needs another one",
         TlsFailure::CertificateNotYetValid => {
-            "the certificate is not valid yet; look whether the clock of this machine is right"
+            "the certificate is not valid yet; check the clock of this machine"
         }
         TlsFailure::CertificateRevoked => "the certificate was revoked; the server needs another one",
         TlsFailure::ClientCertificate => {
-            "the server wants a certificate of the client, or another one; give it with TlsOptions::client_certificate"
+            "the server requires a client certificate, or another one; set it with TlsOptions::client_certificate"
         }
         TlsFailure::NameMismatch => {
             "the certificate is for another name; reach the server by a name that its certificate has"
         }
         TlsFailure::NotTls => {
-            "what answers there does not speak tls; look at the port, and whether the url should begin with http"
+            "the server does not speak tls on this port; check the port, and whether the url should begin with http"
         }
         TlsFailure::NothingInCommon => {
             "no version of tls (1.2, 1.3) or cipher suite in common; the server has to offer one"
         }
-        TlsFailure::Protocol => "the server breaks the rules of tls",
+        TlsFailure::Protocol => "the server violates the tls protocol",
         // Of a connection without a handshake; it has its own text.
-        TlsFailure::Required => "the server wants tls",
+        TlsFailure::Required => "the server requires tls",
         TlsFailure::UnknownIssuer => {
-            "the certificate is of an issuer that is not trusted; add the authority that signed it with TlsOptions::add_roots if it is yours"
+            "the issuer of the certificate is not trusted; if it is your own authority, add it with TlsOptions::add_roots"
         }
     }
 }

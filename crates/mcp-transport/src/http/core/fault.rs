@@ -74,7 +74,7 @@ impl Refusal {
 
     /// 401, or a 403 about credentials.
     pub(crate) fn unauthorized(&self, headers: &HeaderMap, max_challenge_bytes: usize) -> Error {
-        let text = format!("the server answered {}: it wants other credentials", show(self.status));
+        let text = format!("the server answered {}: other credentials are required", show(self.status));
         self.annotate(Error::new(ErrorKind::Unauthorized, text))
             .with_www_authenticate(challenges(headers, max_challenge_bytes))
     }
@@ -165,7 +165,7 @@ pub(crate) fn bad_proxy(bad: BadProxy) -> Error {
 /// The proxy refused, in place of the server: with a tunnel any status, else 407 only.
 pub(crate) fn proxy_refused(proxy: &ProxyServer, status: StatusCode) -> Error {
     let text = match status {
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED => "it wants other credentials",
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => "other credentials are required",
         _ => "no tunnel to the server",
     };
     let text = format!("the proxy {proxy} answered {}: {text}", show(status));
@@ -188,8 +188,7 @@ pub(crate) fn tls_missing() -> Error {
 
 /// What answered in plain HTTP, or did not, speaks TLS there; `cause` is how that was told. None of the request was processed.
 pub(crate) fn tls_wanted(cause: Cause) -> Error {
-    let text =
-        "what answers on that port speaks tls: the url has to begin with https, and it begins with http";
+    let text = "the server speaks tls on this port: the url must begin with https, not http";
     Error::new(ErrorKind::Tls(TlsFailure::Required), text).with_source(cause)
 }
 
@@ -325,7 +324,7 @@ mod tests {
         for (status, expected) in [
             (
                 407,
-                "the proxy proxy:3128 answered 407 Proxy Authentication Required: it wants other credentials",
+                "the proxy proxy:3128 answered 407 Proxy Authentication Required: other credentials are required",
             ),
             (502, "the proxy proxy:3128 answered 502 Bad Gateway: no tunnel to the server"),
         ] {

@@ -378,7 +378,7 @@ fn broken(error: hyper::Error, config: &Config, may_want_tls: bool) -> Error {
     }
     #[cfg(feature = "http2")]
     if super::multiplex::is_misbehaviour(&error) {
-        return Error::new(ErrorKind::PeerMisbehaved, "the server broke the rules of http/2")
+        return Error::new(ErrorKind::PeerMisbehaved, "the server violated the http/2 protocol")
             .with_source(error)
             .with_outcome_unknown(true);
     }
@@ -388,7 +388,7 @@ fn broken(error: hyper::Error, config: &Config, may_want_tls: bool) -> Error {
     }
     // How most servers that speak TLS take plain HTTP, among them those that run on Node.js and Python.
     let text = if may_want_tls {
-        "the connection broke before the first response; if the server speaks tls on that port, its url has to begin with https"
+        "the connection broke before the first response; if the server speaks tls on this port, its url must begin with https"
     } else {
         "the connection broke before the response"
     };

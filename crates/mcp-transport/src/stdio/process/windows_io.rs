@@ -41,7 +41,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
         extension.eq_ignore_ascii_case("bat") || extension.eq_ignore_ascii_case("cmd")
     });
     if batch && !server.allow_batch {
-        let text = format!("{file:?} is a batch file, which has to be allowed");
+        let text = format!("{file:?} is a batch file, which must be allowed");
         return Err(Error::new(ErrorKind::Misuse, text));
     }
     let mut command = Command::new(&file);
