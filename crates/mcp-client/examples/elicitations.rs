@@ -1,5 +1,5 @@
-//! Questions of the server as a stream, for an application with an event loop and without a handler: one is answered, one
-//! dismissed; and a handler of its own for the calls of one key, say one turn of an agent.
+//! Elicitations as a stream, for an application with an event loop and without a handler: one is answered, one cancelled; and
+//! a handler for the calls of one key, one turn of an agent, say.
 //!
 //! ```text
 //! cargo run --example elicitations

@@ -1,5 +1,5 @@
-//! Everything beside tools, once, against a small server in the same process: resources and what becomes of them, prompts,
-//! completion, log messages, and what the server asks for: roots and the application's model.
+//! Everything beside tools, once, against a small server in the same process: resources and changes to them, prompts,
+//! completion, log messages, and the requests of the server: roots and sampling.
 //!
 //! ```text
 //! cargo run --example features

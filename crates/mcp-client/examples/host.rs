@@ -1,5 +1,5 @@
-//! Two servers in one host, from a configuration as desktop hosts and editors write it: their tools by names of their own, a
-//! question, one of them disconnected and connected anew.
+//! Two servers in one host, from an `mcpServers` configuration: their tools by unique names, an elicitation, one of them
+//! disconnected and reconnected.
 //!
 //! ```text
 //! cargo run --example host

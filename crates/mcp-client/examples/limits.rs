@@ -1,5 +1,5 @@
-//! Limits of your own, and what you see when they are hit: the size of a message, calls in flight, what waits for a server that
-//! does not read.
+//! Custom limits, and what happens when they are hit: the size of a message, calls in flight, the queue for a server that does
+//! not read.
 //!
 //! ```text
 //! cargo run --example limits

@@ -1,5 +1,5 @@
-//! Output checked against the schemas that tools declare, and fingerprints that tell when a tool changes, against a small real
-//! server in a child process.
+//! Tool output validated against the declared schemas, and fingerprints that detect changed tools, against a small server in a
+//! child process.
 //!
 //! ```text
 //! cargo run -p mcp-client --example schema --features schema

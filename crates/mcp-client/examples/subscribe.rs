@@ -1,5 +1,5 @@
-//! A subscription to one resource and to the list of all: told when they change, and read anew then. In both eras by the same
-//! code, although one asks with `resources/subscribe` and the other with `subscriptions/listen`.
+//! A subscription to one resource and to the list of resources, which are read again when they change. The same code works in
+//! both eras, with `resources/subscribe` and with `subscriptions/listen`.
 //!
 //! ```text
 //! cargo run --example subscribe

@@ -1,4 +1,5 @@
-//! A server that dies is started again by its host, because it was told to. One that dies each time is given up after a few attempts.
+//! A host restarts a server that crashes, because it is configured to. A server that crashes each time is given up after a few
+//! attempts.
 //!
 //! ```text
 //! cargo run --example supervise

@@ -1,4 +1,4 @@
-//! A call that needs an answer is put away in one process and finished in another.
+//! A call that needs input is suspended in one process and resumed in another.
 //!
 //! ```text
 //! cargo run --example suspend_resume

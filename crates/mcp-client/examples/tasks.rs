@@ -1,5 +1,5 @@
-//! A tool call that becomes a task: watched, put away, taken up by another client, and another one cancelled; once with a
-//! server of 2025-11-25, once with one of 2026-07-28, by the same code.
+//! A tool call that becomes a task: watched, stored, resumed by another client, and another one cancelled; with a server of
+//! 2025-11-25 and one of 2026-07-28, by the same code.
 //!
 //! ```text
 //! cargo run --example tasks

@@ -1,5 +1,5 @@
-//! A list that stays as new as the server says: the tools of a server that gets one more while we look, in both eras by the same
-//! code.
+//! A list that follows the changes that the server reports: the tools of a server that gets one more meanwhile, in both eras
+//! by the same code.
 //!
 //! ```text
 //! cargo run --example watch_list

@@ -27,21 +27,19 @@ use crate::connection::Connection;
 use crate::envelope::string_member;
 use crate::whole_number::whole_number;
 
-/// What a connection may keep of results that the server lets it use again (modern era; "Caching").
+/// The cache for results that the server declares fresh (modern era; "Caching").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheConfig {
-    /// Results kept at once. Default 256: the pages of every list of a large server, and a hundred resources. At the
-    /// limit the result that is the next to become stale gives way. 0 keeps nothing.
+    /// Cached results. Default 256. At the limit the result closest to expiry is evicted. 0 disables the cache.
     pub max_entries: usize,
-    /// Bytes of results, params and `_meta` kept at once. Default 4 MiB, a few large lists. At the limit as above; a
-    /// result that is larger by itself is not kept.
+    /// Bytes of cached results with their params and `_meta`. Default 4 MiB. At the limit as above; a larger result is not
+    /// cached.
     pub max_bytes: usize,
-    /// The longest time that a result is kept, whatever the server says. Default 24 hours: a server that says "for
-    /// ever" may still be restarted.
+    /// The longest time that a result is cached, whatever the server says. Default 24 hours.
     pub max_ttl: Duration,
-    /// Whether results for the authorization that asked (`cacheScope` other than `public`) are kept too. Default: yes.
-    /// Switch it off where the authorization of a connection can change without
+    /// Whether results with another `cacheScope` than `public` are cached too. Default: yes. Switch it off if the
+    /// authorization of a connection can change without
     /// [`Connection::handle_authorization_changed`](crate::Connection::handle_authorization_changed).
     pub keep_private: bool,
 }
@@ -58,22 +56,22 @@ impl Default for CacheConfig {
 }
 
 impl CacheConfig {
-    /// Keeps nothing: every call asks the server.
+    /// No cache.
     pub fn off() -> Self {
         Self { max_entries: 0, ..Self::default() }
     }
 }
 
-/// What one call has to do with the cache.
+/// How one call uses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheUse {
-    /// It is answered from there where it can be, and its result is kept where the server allows that.
+    /// It may be answered from the cache, and its result may be cached.
     #[default]
     Allowed,
-    /// It asks the server in any case, and its result takes the place of the one kept.
+    /// It bypasses the cache, and its result replaces the cached one.
     Refresh,
-    /// It asks the server in any case, and its result is not kept.
+    /// It bypasses the cache, and its result is not cached.
     Never,
 }
 

@@ -1,26 +1,26 @@
-//! Oddities of the peer that end nothing: counted, described, handed to whoever listens.
+//! Diagnostics: irregularities that end nothing.
 
 use std::fmt;
 
 use mcp_jsonrpc::Untrusted;
 
-/// One oddity, or the latest of many of one kind. `Display` is one line, safe to print: peer text in it is cut and its control
-/// characters are escaped.
+/// One irregularity, or the latest of many of one kind. `Display` is one line, safe to print: peer text in it is truncated and
+/// escaped.
 ///
-/// A peer can cause most kinds as often as it can write. So the first
-/// [`Limits::max_single_diagnostics`](crate::Limits::max_single_diagnostics) of a kind are told one by one, after them one each time that
-/// their number has doubled, and what is left when the connection ends. Kinds that take something that the application did are always
-/// told one by one.
+/// A peer can cause most kinds as often as it likes. So the first
+/// [`Limits::max_single_diagnostics`](crate::Limits::max_single_diagnostics) of a kind are reported one by one, then one each
+/// time their number has doubled, and the rest when the connection ends. Kinds that the application causes are always reported
+/// one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// What kind of oddity.
+    /// The kind.
     pub kind: DiagnosticKind,
-    /// What exactly, for people: of the latest, where it stands for many.
+    /// A description for people: of the latest, if it stands for many.
     pub message: String,
-    /// How many it stands for: those of its kind since the one that was told before it, itself included. Mostly 1.
+    /// How many it stands for: those of its kind since the last report, itself included. Mostly 1.
     pub count: u64,
-    /// How many of its kind there have been on this connection so far.
+    /// The number of its kind on this connection so far.
     pub total: u64,
 }
 
@@ -45,11 +45,11 @@ impl fmt::Display for Diagnostic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiagnosticKind {
-    /// A call that failed on its way is tried again.
+    /// A call that failed on its way is retried.
     CallRetried,
-    /// A notice of a change that no subscription asked for.
+    /// A change notification without a subscription for it.
     ChangeIgnored,
-    /// A feature is in use that the revision means to drop; told once a connection for each.
+    /// A feature that the revision deprecates is in use; reported once per connection for each.
     DeprecatedFeature,
     /// The application's answer to an elicitation broke the requested schema; `cancel` was sent instead.
     ElicitationAnswerInvalid,
@@ -61,44 +61,44 @@ pub enum DiagnosticKind {
     LateResponse,
     /// A known notification whose params do not have the shape the protocol gives it.
     MalformedNotification,
-    /// A message over the transport's size limit is skipped; told as soon as it is known, for one that never ends too.
+    /// A message over the transport's size limit is skipped; reported as soon as it is known, even if the message never ends.
     OversizedMessage,
     /// Progress that does not increase, or for no call in flight.
     ProgressIgnored,
-    /// A list gave a cursor that had been followed before; it was cut there.
+    /// A list repeated a cursor; it was cut there.
     RepeatedCursor,
-    /// A question with the id of one that is still open, or a copy of one that ended a moment ago; dropped.
+    /// A server request with the id of an open one, or a copy of one that ended recently; dropped.
     RepeatedServerRequest,
     /// The server's sampling request was refused with an error.
     SamplingRequestInvalid,
-    /// An application's answer that was no JSON; an error was sent instead.
+    /// An application's answer that is not JSON; an error was sent instead.
     ServerRequestAnswerInvalid,
-    /// The server has asked more at once than the limit allows.
+    /// The server has more open requests than the limit allows.
     ServerRequestLimit,
-    /// A question of the server timed out and was answered for the user.
+    /// A server request timed out and was answered automatically.
     ServerRequestTimeout,
-    /// The server withdrew a question and gave a reason.
+    /// The server withdrew a request and gave a reason.
     ServerRequestWithdrawn,
     /// The server lost the session, and a new one could not be opened; the connection is closed.
     SessionNotRenewed,
-    /// What the application had set up (log level, a subscription) was refused in a new session.
+    /// A setting of the application (log level, a subscription) was refused in a new session.
     SetupNotRestored,
-    /// The stream on which a legacy server over HTTP says what belongs to no call was lost and did not come back: until there is a
-    /// new session, changes are not heard of.
+    /// The GET stream of a legacy server over HTTP was lost and did not come back: changes are not reported until there is a
+    /// new session.
     StreamLost,
-    /// A tool was left out of its list, because it says wrongly which arguments go into headers.
+    /// A tool was left out of its list, because its header annotations are invalid.
     ToolDropped,
-    /// A list went on for more pages than allowed; it was cut there.
+    /// A list exceeded the limit of pages or bytes; it was cut there.
     TooManyPages,
-    /// A JSON array where the negotiated revision has no batches.
+    /// A JSON-RPC batch in a revision without batches.
     UnexpectedBatch,
-    /// An answer to something that was never asked.
+    /// An answer to an unknown request.
     UnknownResponse,
-    /// An item of a list that does not have the shape of the protocol was left out.
+    /// A malformed list item was left out.
     UnreadableItem,
-    /// A request of a server that must not send any, because it is modern or not known yet; dropped without an answer.
+    /// A request of a server that must not send any (it is modern, or its era is not known yet); dropped without an answer.
     UnexpectedRequest,
-    /// A request for a method that this client does not serve; answered with "method not found".
+    /// A request for a method that this client does not support; answered with "method not found".
     UnservedRequest,
 }
 

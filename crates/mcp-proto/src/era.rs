@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::exchange_failure::ExchangeFailure;
 
-/// How the era of the server is found.
+/// How the era of the server is detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
-    /// `server/discover` first, `initialize` where the answer says that the server is a legacy one.
+    /// Probe with `server/discover`; use `initialize` if the answer shows a legacy server.
     Auto,
-    /// As the verdict says, which an earlier connection to the same server came to
-    /// ([`ServerFacts::verdict`](crate::ServerFacts::verdict)). A legacy server is not probed. A modern one is asked with
-    /// `server/discover`, and may be silent three times as long as one that nothing is known of. A server that became
-    /// another since shows it in its answer, and is connected for what it is now; its new verdict is in the facts.
+    /// Use the verdict of an earlier connection to the same server ([`ServerFacts::verdict`](crate::ServerFacts::verdict)). A
+    /// legacy server is not probed. A modern one is probed with `server/discover`, with three times the probe timeout. A
+    /// server that has changed its era is recognised by its answer and connected as what it is now; its new verdict is in the
+    /// facts.
     Known(Verdict),
     /// `initialize` only.
     Legacy,
-    /// This revision and no other: a server that does not speak it is not connected.
+    /// This revision and no other: connecting to a server that does not speak it fails.
     Pinned(ProtocolVersion),
 }
 
@@ -49,9 +49,8 @@ pub enum Era {
     Modern,
 }
 
-/// What a connection found out about its server, and why it thinks so. Plain data: a host may keep it and give it to
-/// the next connection to the same server as [`Mode::Known`]. Give it an age: a server that was updated since is met as
-/// what it was.
+/// The detected era of a server, and the reason. Plain data: a host may store it and pass it to the next connection to the
+/// same server as [`Mode::Known`]. Let stored verdicts expire, because the server may be updated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -79,15 +78,15 @@ impl Verdict {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum VerdictReason {
-    /// The application said so.
+    /// The application configured it.
     Configured,
-    /// It answered `server/discover` with a revision of this era among those it speaks.
+    /// It answered `server/discover` and supports a revision of this era.
     Discovered,
-    /// Its process ended when it was asked `server/discover`.
+    /// Its process exited on `server/discover`.
     ExitedOnProbe,
     /// It refused `server/discover` and named revisions of this era.
     NamedVersions,
-    /// It answered `server/discover` with something else than the answer to that.
+    /// It answered `server/discover` with another kind of result.
     OtherResult,
     /// It refused `server/discover` with this JSON-RPC error code.
     RefusedProbe(i64),
@@ -95,7 +94,7 @@ pub enum VerdictReason {
     RefusedWithStatus(u16),
     /// It did not answer `server/discover` in time.
     SilentOnProbe,
-    /// It refused the revision of `server/discover` and did not say which one it wants.
+    /// It refused the revision of `server/discover` without naming another.
     UnnamedVersions,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Handshake {
     pub(crate) refusal: Option<ErrorObject>,
 }
 
-/// What the server said about itself in the handshake.
+/// What the server declared in the handshake.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerFacts {
@@ -77,11 +77,11 @@ pub struct ServerFacts {
     pub protocol_version: ProtocolVersion,
     /// What the server offers.
     pub capabilities: ServerCapabilities,
-    /// Name and version, as the server tells them: never a base for trust. `None` if it sent none that can be read.
+    /// Name and version, as the server reports them: never a basis for trust. `None` if missing or malformed.
     pub server_info: Option<Implementation>,
     /// Hints for the model, untrusted text.
     pub instructions: Option<String>,
-    /// Which era it belongs to and how that was found out. May be kept for the next connection to the same server.
+    /// Its era and how that was detected. May be stored for the next connection to the same server.
     pub verdict: Verdict,
     /// The whole result as it came: of `server/discover`, or of `initialize`.
     pub raw: RawJson,

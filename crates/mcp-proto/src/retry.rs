@@ -28,17 +28,18 @@ use crate::exchange_failure::ExchangeFailure;
 use crate::phase::Phase;
 use crate::timers::Timer;
 
-/// How often and how soon a call is tried again where that is safe (exchanges only: a channel that breaks is over).
+/// How often and how soon a call is retried where that is safe (HTTP only: a broken channel ends the connection).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// Attempts of one call in all. Default 3: enough for a connection that was closed at the wrong moment and for a
-    /// proxy that restarts. 0 and 1: no call is tried again.
+    /// Attempts of one call in all. Default 3: for a connection that was closed at the wrong moment and a proxy that restarts.
+    /// 0 and 1: no retries.
     pub max_attempts: u32,
-    /// The wait before the second attempt; it doubles with each further one. Default 250 ms.
+    /// The wait before the second attempt; it doubles with each further one, and is then reduced by jitter of up to a half.
+    /// Default 250 ms.
     pub first_wait: Duration,
-    /// The longest wait. Default 5 s. A server that asks for more time is not asked again, and neither is one where the
-    /// wait would outlast the deadline of the call.
+    /// The longest wait. Default 5 s. There is no retry if the server asks for more time, or if the wait would exceed the
+    /// deadline of the call.
     pub longest_wait: Duration,
     /// Where the random part of each wait begins: it is between half of it and all of it, so that the calls of many
     /// clients do not come back together. Default 0; give each connection a number of its own (the facade puts a random one in place of 0).

@@ -1,7 +1,6 @@
-//! Calls that are put away while somebody thinks, and taken up again later, on another connection or in another process.
+//! Suspended calls: they wait for input and are resumed later, on another connection or in another process.
 //!
-//! That works because a modern server remembers nothing between two requests: what it wants to know again is in the
-//! state that it gave away.
+//! That works because a modern server keeps nothing between two requests: all it needs is in the `requestState` that it sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,16 +20,16 @@ use crate::gate;
 use crate::mrtr::{Pause, takes_input, with_input};
 use crate::phase::Phase;
 
-/// A call that needs input, as plain data: store it, and give it back with the answers to whoever made the call: `Client::resume` of
-/// `mcp-client`, or `Connection::resume_suspended` here.
+/// A suspended call, as plain data: store it, and resume it with the answers, with `Client::resume` of `mcp-client` or
+/// `Connection::resume_suspended` here.
 ///
-/// It holds what the call was made with and what the server asked, so it is as confidential as they are; `Debug` shows
-/// sizes. A server may refuse a state that is too old, or one that was changed.
+/// It holds the params of the call and the requests of the server, so it is as confidential as they are; `Debug` shows sizes.
+/// A server may refuse a state that is too old or was modified.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SuspendedCall {
-    /// Which server it was made to, in the words of the driver; empty where that did not say.
+    /// The server, as the driver names it; empty if unknown.
     #[serde(default)]
     pub server: String,
     /// The method.
@@ -38,15 +37,15 @@ pub struct SuspendedCall {
     /// The original params, without `_meta`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<RawJson>,
-    /// What the server asks for, by key: objects with `method` and `params`, as they came. Checked already.
+    /// The input requests by key: objects with `method` and `params`, as received. They have been checked.
     pub requests: BTreeMap<String, RawJson>,
-    /// Answers that needed nobody (roots), by key.
+    /// Answers that the client gave itself (roots), by key.
     #[serde(default)]
     pub responses: BTreeMap<String, RawJson>,
-    /// To be sent back as it came.
+    /// The `requestState`, to be sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// How often the server has wanted input so far.
+    /// Rounds of input so far.
     pub rounds: u32,
 }
 

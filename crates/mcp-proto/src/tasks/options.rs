@@ -2,32 +2,30 @@
 
 use std::time::Duration;
 
-/// How tasks are waited for. Setting it ([`Config::tasks`](crate::Config::tasks)) declares the tasks extension with each
-/// request of the modern era.
+/// How tasks are awaited. Setting it ([`Config::tasks`](crate::Config::tasks)) declares the tasks extension with each request
+/// of the modern era.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskConfig {
-    /// How long to wait between two questions about a task whose server does not say. Default 1 s: quick enough for a
-    /// person who waits, and cheap for a server.
+    /// The poll interval if the server names none. Default 1 s.
     pub default_poll_interval: Duration,
-    /// The shortest wait between two questions, whatever the server says. Default 100 ms, so that a server that says 0
-    /// is not asked in a loop. A shorter one is lengthened to it.
+    /// The shortest poll interval, whatever the server says. Default 100 ms, so that a server that says 0 is not polled in a
+    /// loop. A shorter one is raised to it.
     pub min_poll_interval: Duration,
-    /// The longest wait between two questions, whatever the server says. Default 60 s: a server that says a year would
-    /// keep its result from the application. A longer one is cut to it. Also the wait where the server tells of changes
-    /// by itself.
+    /// The longest poll interval, whatever the server says. Default 60 s. A longer one is cut to it. Also the interval where
+    /// the server reports changes itself.
     pub max_poll_interval: Duration,
-    /// How often one wait asks where its task stands. Default 10,000: a week at the longest interval. At the limit the
-    /// call ends with [`TaskError::TooManyPolls`](crate::TaskError::TooManyPolls), and can be resumed.
+    /// The maximum number of polls of one wait. Default 10,000: a week at the longest interval. At the limit the call ends
+    /// with [`TaskError::TooManyPolls`](crate::TaskError::TooManyPolls), and can be resumed.
     pub max_polls: u32,
-    /// Questions about a task that may stay without an answer in a row, each after twice the wait. Default 5: some
-    /// minutes of an unreachable server at the default interval. Beyond it the call ends with the last failure.
+    /// Consecutive polls that may fail, each after twice the wait. Default 5: about a minute of waits at the default interval,
+    /// and the timeouts of the requests. Beyond it the call ends with the last failure.
     pub max_failed_polls: u32,
-    /// How many questions one task may ask in all (modern era; each key counts once). Default 256, more than any person
-    /// answers. Beyond it the call ends with [`TaskError::TooManyInputs`](crate::TaskError::TooManyInputs).
+    /// The maximum number of input requests of one task (modern era; each key counts once). Default 256. Beyond it the call
+    /// ends with [`TaskError::TooManyInputs`](crate::TaskError::TooManyInputs).
     pub max_inputs: usize,
-    /// How often an answer to such a question is sent whose arrival the server does not confirm. Default 3; the server drops
-    /// what it has already.
+    /// How often an answer to an input request is sent if the server does not confirm it. Default 3; the server ignores
+    /// repetitions.
     pub max_answer_sendings: u8,
 }
 

@@ -1,4 +1,4 @@
-//! What a task tells, and how it can end without a result.
+//! Task status, and how a task can end without a result.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use mcp_jsonrpc::ErrorObject;
 use mcp_model::Task;
 
-/// Where a task stands, each time the server says something new about it.
+/// A status report of a task.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct TaskUpdate {
-    /// The task as it was last told. Its texts are the peer's: untrusted.
+    /// The task as last reported. Its texts are untrusted.
     pub task: Task,
-    /// A text that a model may go on with while the task is at work (2025-11-25, with the first update only). Untrusted.
+    /// A text with which a model may continue while the task runs (2025-11-25, with the first update only). Untrusted.
     pub immediate_response: Option<String>,
 }
 
@@ -22,25 +22,25 @@ impl fmt::Debug for TaskUpdate {
     }
 }
 
-/// How a task ended without a result of its own. A failed one has the error object that the call would have had.
+/// How a task ended without a result. A failed task instead gives the error object of its call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum TaskError {
     /// It was cancelled: by this client, by another one or by the server.
     Cancelled,
-    /// It was still not done when the time was over that the server keeps it for.
+    /// It was not done within the time for which the server keeps it.
     Expired {
         /// The time it was kept for.
         ttl: Duration,
     },
-    /// The server does not know it, or no longer.
+    /// The server does not know it (any more).
     Unknown(ErrorObject),
-    /// It asked more questions than one task may.
+    /// It made more input requests than allowed.
     TooManyInputs {
         /// [`TaskConfig::max_inputs`](crate::TaskConfig::max_inputs).
         limit: usize,
     },
-    /// It was asked for more often than one wait may. It may still be at work.
+    /// It was polled as often as allowed. It may still be running.
     TooManyPolls {
         /// [`TaskConfig::max_polls`](crate::TaskConfig::max_polls).
         limit: u32,

@@ -17,26 +17,26 @@ use crate::gate;
 /// A task as plain data: store it, and give it to `Client::resume_task` of `mcp-client`, or to
 /// `Connection::resume_task` here.
 ///
-/// Whoever knows the id may be able to use the task, so it is as confidential as its result; `Debug` leaves it out, and shows
-/// of the server, which may be a command line, the length. The server decides how long it keeps the task.
+/// Whoever knows the id may be able to use the task, so it is as confidential as its result; `Debug` omits it, and shows only
+/// the length of `server`, which may be a command line. The server decides how long it keeps the task.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct StoredTask {
-    /// Which server it is at, in the words of the driver; empty where that did not say.
+    /// The server, as the driver names it; empty if unknown.
     #[serde(default)]
     pub server: String,
-    /// The id that the server gave it.
+    /// The task id.
     pub task_id: String,
-    /// The method of the call that became it.
+    /// The method of the call that became the task.
     pub method: String,
-    /// When it was made by the server's clock, in ISO 8601, where the server said so.
+    /// When it was created by the server's clock, in ISO 8601, if the server said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// How long the server keeps it after that, in milliseconds; `None`: without limit, or unsaid.
+    /// How long the server keeps it after that, in milliseconds; `None`: no limit, or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Keys of its questions that were answered already, so that nobody is asked twice.
+    /// Keys of its input requests that have been answered, so that nobody is asked again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub answered: BTreeSet<String>,
 }

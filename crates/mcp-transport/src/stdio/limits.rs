@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use mcp_jsonrpc::DecodeLimits;
 
-/// Limits of one line-framed connection. The defaults are safe with a hostile peer.
+/// Limits of one line-framed connection. The defaults are safe for a hostile peer.
 ///
-/// The one to set for a `StdioServer` or a `LineConnection`. That of `mcp-jsonrpc` with the same name is for its line decoder alone.
+/// Set it with `StdioServer::limits` or `LineConnection::from_io`. (The type of the same name in `mcp-jsonrpc` is for its line
+/// decoder alone.)
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LineLimits {
-    /// The longest line taken from the peer, in bytes without its terminator. 16 MiB: large enough for base64 content, small
-    /// enough to hold. A longer line is dropped while it is read, up to the next LF, and reported as
-    /// [`Received::OversizedStart`](crate::Received::OversizedStart) when it is known to be longer and as
-    /// [`Received::Oversized`](crate::Received::Oversized) at its end; the connection goes on.
+    /// The longest line accepted from the peer, in bytes without its terminator. Default 16 MiB. A longer line is dropped
+    /// while it is read, up to the next LF, and reported as [`Received::OversizedStart`](crate::Received::OversizedStart) as
+    /// soon as it is known to be longer, and as [`Received::Oversized`](crate::Received::Oversized) at its end; the connection
+    /// goes on.
     pub max_line_bytes: usize,
-    /// How many bytes of messages may wait to be written. 4 MiB: some thousand requests. At the limit
-    /// [`LineSender::send`](super::LineSender::send) waits for room; one message above it is taken when nothing else waits.
+    /// Bytes of messages that may be queued for writing. Default 4 MiB: some thousand requests. At the limit
+    /// [`LineSender::send`](super::LineSender::send) waits; a single message above it is accepted when nothing else is queued.
     pub max_queued_bytes: usize,
-    /// How many bytes of a line that is no message are handed over as its excerpt. 256: enough to recognise a log line.
+    /// Bytes of an invalid line that are reported as its excerpt. Default 256.
     pub excerpt_bytes: usize,
     /// The limits of the envelope decoder (depth, batch size). Its size limit is `max_line_bytes`, whatever it says itself.
     pub decode: DecodeLimits,
@@ -39,9 +40,9 @@ impl Default for LineLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StderrLimits {
-    /// How many of the last bytes are kept for error messages. 64 KiB: a long backtrace. Older bytes are dropped.
+    /// Bytes of standard error that are kept for error messages. Default 64 KiB. Older bytes are dropped.
     pub tail_bytes: usize,
-    /// The longest piece offered to the hook, in bytes. 8 KiB. A longer line comes in pieces of this size.
+    /// The longest piece passed to the hook, in bytes. Default 8 KiB. A longer line is passed in pieces of this size.
     pub line_bytes: usize,
 }
 
@@ -53,25 +54,25 @@ impl Default for StderrLimits {
 
 /// How long each step of closing a connection may take; see [`CloseStage`](super::CloseStage) for the steps.
 ///
-/// The sum of all but `status` bounds [`LineSender::close`](super::LineSender::close): 6.75 s with the defaults, reached only by a process that
-/// cannot be killed. A server that ends at the end of its input never sees a signal.
+/// The sum of all but `status` is the limit for [`LineSender::close`](super::LineSender::close): 6.75 s by default, reached
+/// only by a process that cannot be killed. A server that exits at the end of its input gets no signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CloseWaits {
-    /// For queued messages to be written before the server's input is closed. 500 ms; at its end they are dropped.
+    /// For writing queued messages before the server's input is closed. Default 500 ms; then they are dropped.
     pub flush: Duration,
-    /// From the end of input to the server's own exit. 2 s, as the official SDKs wait; then its process group gets SIGTERM.
-    /// Over a byte stream: for the peer to end its side.
+    /// From the end of input to the server's own exit. Default 2 s, as in the official SDKs; then its process group gets
+    /// SIGTERM. Over a byte stream: for the peer to end its side.
     pub exit: Duration,
-    /// From SIGTERM to SIGKILL. 2 s.
+    /// From SIGTERM to SIGKILL. Default 2 s.
     pub terminate: Duration,
-    /// From SIGKILL to the exit. 2 s: only a process stuck inside the kernel needs longer; it is then given up.
+    /// From SIGKILL to the exit. Default 2 s: only a process stuck inside the kernel needs longer; it is then abandoned.
     pub kill: Duration,
-    /// From the exit to the end of its output pipes. 250 ms: only a process that left the process group can hold them open; its
-    /// output is then abandoned.
+    /// From the exit to the end of its output pipes. Default 250 ms: only a process that left the process group can hold them
+    /// open; its output is then abandoned.
     pub drain: Duration,
-    /// From the end of the server's output (or a write that did not succeed) to failing what is pending, in the hope that the
-    /// process exits meanwhile and its status can be told. 500 ms; runs beside the other waits.
+    /// From the end of the server's output (or a failed write) to failing pending calls, so that the exit status of the
+    /// process can be reported if it exits meanwhile. Default 500 ms; runs in parallel with the other waits.
     pub status: Duration,
 }
 

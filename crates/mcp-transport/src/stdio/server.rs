@@ -1,4 +1,4 @@
-//! What is started: program, arguments, environment, working directory.
+//! The configuration of a server process: program, arguments, environment, working directory.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,9 +12,9 @@ use hmac_sha256::Hash as Sha256;
 use super::{CloseWaits, LineConnection, LineLimits, StderrLimits, io::runtime, process};
 use crate::Error;
 
-/// A server to be started as a child process: a program and its arguments, never a command line for a shell.
+/// A server to start as a child process: a program and its arguments, never a shell command line.
 ///
-/// It is a description and can be started any number of times, also after the last process died.
+/// It is a description that can be started any number of times, also after the last process has exited.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), mcp_transport::Error> {
@@ -27,8 +27,8 @@ use crate::Error;
 /// # }
 /// ```
 ///
-/// `Debug` shows neither arguments nor environment values, which often hold secrets; [`describe`](Self::describe) is the
-/// text for a consent screen.
+/// `Debug` shows neither arguments nor environment values, which often hold secrets; use [`describe`](Self::describe) for a
+/// consent screen.
 #[derive(Clone)]
 pub struct StdioServer {
     pub(crate) program: OsString,
@@ -46,7 +46,7 @@ pub struct StdioServer {
 
 pub(crate) type StderrHook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a server process gets of this process's environment, before the caller's own variables are added.
+/// What a server process inherits of this process's environment, before the caller's variables are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InheritEnv {
@@ -82,7 +82,7 @@ impl StdioServer {
         }
     }
 
-    /// Adds one argument. It arrives as it is; nothing splits or expands it.
+    /// Adds one argument. It is passed unchanged; nothing splits or expands it.
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
@@ -94,7 +94,7 @@ impl StdioServer {
         self
     }
 
-    /// Sets one variable of the child's environment, over what it inherits.
+    /// Sets one variable of the child's environment; it overrides an inherited one.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.set_env(name.into(), value.into());
         self
@@ -108,7 +108,7 @@ impl StdioServer {
         }
     }
 
-    /// Sets variables of the child's environment, over what it inherits.
+    /// Sets variables of the child's environment; they override inherited ones.
     pub fn envs(
         mut self,
         variables: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>,
@@ -119,13 +119,13 @@ impl StdioServer {
         self
     }
 
-    /// Chooses what is inherited of this process's environment; `mcp_transport::stdio::InheritEnv::Safe` unless set.
+    /// Sets what is inherited of this process's environment. Default: `mcp_transport::stdio::InheritEnv::Safe`.
     pub fn inherit_env(mut self, inherit: InheritEnv) -> Self {
         self.inherit = inherit;
         self
     }
 
-    /// Sets the child's working directory; this process's own unless set.
+    /// Sets the child's working directory. Default: that of this process.
     pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(dir.into());
         self
@@ -149,18 +149,20 @@ impl StdioServer {
         self
     }
 
-    /// Gets each line that the server writes to standard error, without its terminator, invalid UTF-8 replaced, long ones in
-    /// pieces (`mcp_transport::stdio::StderrLimits::line_bytes`). Untrusted text: show it through [`Untrusted`](crate::Untrusted).
+    /// Calls `hook` with each line that the server writes to standard error, without its terminator, invalid UTF-8 replaced,
+    /// long ones in pieces (`mcp_transport::stdio::StderrLimits::line_bytes`). Untrusted text: show it through
+    /// [`Untrusted`](crate::Untrusted).
     ///
-    /// It is called from the connection's background task and must not block. If it panics, it is not called again. Without a
-    /// hook the lines go to `tracing` at debug level.
+    /// The hook runs on the connection's background task and must not block. If it panics, it is not called again. Without a
+    /// hook the lines go to `tracing` at DEBUG.
     pub fn on_stderr(mut self, hook: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.stderr_hook = Some(Arc::new(hook));
         self
     }
 
-    /// Allows a `.bat` or `.cmd` file as the program on Windows; refused unless set, because the command interpreter that runs
-    /// it parses the arguments again. The standard library quotes them and refuses what cannot be quoted. No effect elsewhere.
+    /// Allows a `.bat` or `.cmd` file as the program on Windows. Default: refused, because the command interpreter that runs
+    /// it parses the arguments again. The standard library quotes them and refuses what cannot be quoted. No effect on other
+    /// systems.
     pub fn allow_batch(mut self, allow: bool) -> Self {
         self.allow_batch = allow;
         self
@@ -183,10 +185,10 @@ impl StdioServer {
 
     /// The exact program and arguments, untruncated, for a consent screen. The variables and the working directory are not in it.
     ///
-    /// Each word is shown as it is if it has only ASCII letters, digits and `_-./:@%+=,`; any other stands in double quotes with
-    /// everything escaped that is not printable ASCII: what shows as nothing, and letters of other scripts, which may look like
-    /// ASCII ones. So two different commands never are the same text, nor look the same where a font tells the ASCII characters
-    /// apart. It is meant for eyes, not for a shell.
+    /// A word is shown unchanged if it has only ASCII letters, digits and `_-./:@%+=,`; any other is shown in double quotes,
+    /// with everything escaped that is not printable ASCII, including invisible characters and letters of other scripts that
+    /// look like ASCII. So two different commands never give the same text, nor look the same where a font distinguishes the
+    /// ASCII characters. It is meant for people, not for a shell.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for word in std::iter::once(&self.program).chain(&self.args) {
@@ -198,15 +200,16 @@ impl StdioServer {
         text
     }
 
-    /// A digest of what will be run, to bind an approval to: program, arguments, the set variables with their values, whether all,
-    /// nothing or the safe ones are inherited, working directory. A change of any byte of these changes it.
+    /// A digest of what will be run, to bind an approval to: program, arguments, the variables that are set with their values,
+    /// the kind of inheritance, working directory. Any change to these changes it.
     ///
-    /// Values are covered because many of them choose the code: `PATH`, `LD_PRELOAD`, `NODE_OPTIONS`, the package index of an `npx` or
-    /// `uvx`, and no list of such names is complete. A digest gives no long random token away, but whoever has it and knows the rest can
-    /// try out short or guessable values, so keep it where the values are kept. An approval that shall outlive a change of a token is
-    /// bound to the digest of a description that has a fixed text for it; set the token afterwards.
+    /// Values are covered because many of them determine which code runs: `PATH`, `LD_PRELOAD`, `NODE_OPTIONS`, the package
+    /// index of `npx` or `uvx`; no list of such names is complete. A digest does not reveal a long random token, but whoever
+    /// has it and knows the rest can try out short or guessable values, so store it as safely as the values. If an approval
+    /// should outlive a change of a token, compute the digest with a fixed text in place of the token, and set the token
+    /// afterwards.
     ///
-    /// It covers neither the content of the program's file nor the values that are inherited.
+    /// It covers neither the content of the program's file nor inherited variables.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut hash = Sha256::new();
         // Each field carries its length, so that moving a byte from one to the next changes the digest.
@@ -235,9 +238,9 @@ impl StdioServer {
         Fingerprint(hash.finalize())
     }
 
-    /// Starts the process in a process group of its own and gives the connection to it. Standard error is read from now on.
+    /// Starts the process in its own process group and returns the connection to it. Standard error is read from now on.
     ///
-    /// Looks at the file system and starts the process on the calling thread, which takes about a millisecond.
+    /// Accesses the file system and starts the process on the calling thread, which takes about a millisecond.
     ///
     /// # Errors
     ///

@@ -23,11 +23,11 @@ const AFTER_END_BYTES: usize = 1024 * 1024;
 
 /// The receiving half of a line-framed connection: one at a time, in order, decoded.
 ///
-/// Blank lines are skipped, a CR before the LF and one byte order mark at the start are dropped. A line that is no JSON-RPC
-/// envelope, or is too long, is reported and costs nothing else (one that is too long as soon as that is known, and again at its end); nothing is ever written back. At the end of the stream a
-/// last line without LF is treated as a line.
+/// Blank lines are skipped; a CR before the LF and one byte order mark at the start are dropped. A line that is not a JSON-RPC
+/// envelope, or is too long, is reported and affects nothing else (one that is too long as soon as that is known, and again at
+/// its end); nothing is written back. A last line without LF at the end of the stream counts as a line.
 ///
-/// Dropping it closes the connection in the background; what the peer still writes is read and thrown away meanwhile.
+/// Dropping it closes the connection in the background; further output of the peer is read and discarded meanwhile.
 pub struct LineReceiver {
     shared: Arc<Shared>,
     /// None after the end.
@@ -58,12 +58,12 @@ enum Ready {
 pub struct ReceiveCounts {
     /// Lines with a well-formed envelope, or a batch of them.
     pub messages: u64,
-    /// Lines that are none: log output, broken JSON, invalid UTF-8.
+    /// Lines that are not JSON-RPC: log output, broken JSON, invalid UTF-8.
     pub invalid: u64,
     /// Lines above the limit, the one that is being dropped included.
     pub oversized: u64,
-    /// Messages, counted above, in which bytes that are no UTF-8 were replaced by U+FFFD. A server that writes a legacy code page
-    /// gets its calls answered so, and none is left waiting for an answer that could not be told apart from noise.
+    /// Messages, counted above, in which invalid UTF-8 was replaced by U+FFFD, so that servers with a legacy code page still
+    /// get their calls answered.
     pub replaced: u64,
 }
 
@@ -85,16 +85,16 @@ impl LineReceiver {
         }
     }
 
-    /// The next thing the peer sent.
+    /// The next message or report of the peer.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: what was read so far is kept here.
+    /// Dropping the future loses nothing: what was read so far is kept.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] when the connection is over and everything that came before is handed over, with exit status
-    /// and standard-error tail where a process ended. Every later call gives the same error.
+    /// [`ErrorKind::Closed`] when the connection has ended and everything before that was returned, with exit status and
+    /// standard error if a process exited. Every later call returns the same error.
     pub async fn recv(&mut self) -> Result<Received<'_>, Error> {
         self.recv_or_take(&mut |_| false).await
     }

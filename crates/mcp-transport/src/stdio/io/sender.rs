@@ -45,14 +45,15 @@ impl LineSender {
 
     /// Sends one message, without its newline; resolves when all of it is handed to the operating system.
     ///
-    /// Messages are written in the order in which their futures were first polled, whether or not they are polled again. What there
-    /// is no room for ([`LineLimits::max_queued_bytes`](crate::stdio::LineLimits::max_queued_bytes)) waits in line and moves up by
-    /// itself. Concurrent sends share their writes.
+    /// Messages are written in the order in which their futures were first polled, whether or not they are polled again.
+    /// Messages beyond [`LineLimits::max_queued_bytes`](crate::stdio::LineLimits::max_queued_bytes) wait in line and move up
+    /// by themselves. Concurrent sends share their writes.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future takes a message in line back; one that has got room is written whole, later, in its place. It never
-    /// tears, delays or repeats another message. [`Sending::has_left`] tells whether the peer may have seen it.
+    /// Dropping the future withdraws a message that waits in line; one that is already queued is still written completely, in
+    /// its place. Other messages are never torn, delayed or repeated by it. [`Sending::has_left`] says whether the peer may
+    /// have seen the message.
     ///
     /// # Errors
     ///
