@@ -1,26 +1,6 @@
-//! The inbox: where open questions are kept for others than the process that was asked, so that another one can list
-//! and answer them, and so that a crash leaves a trace.
+//! The inbox: a store of open questions, so that other processes can list and answer them, and a crash leaves a trace.
 //!
-//! Nothing here does I/O: a store implements [`Inbox`], and whoever drives the questions calls it.
-//!
-//! # What a driver does with it
-//!
-//! 1. [`publish`](Inbox::publish) before a question is shown anywhere. If that fails the question ends as `cancel` and
-//!    nobody sees it: an answer to a question that was not written down could be lost.
-//! 2. While the question is open, [`answers`](Inbox::answers) from time to time, for the driver's own open entries and no
-//!    others: several drivers may share one store. What it brings are *offers*: the driver checks each against the
-//!    question and decides. One that breaks the form's rules is handed back with [`refuse`](Inbox::refuse) and the question
-//!    stays open; one that comes too late meets an entry that is closed.
-//! 3. Exactly one of [`acknowledge`](Inbox::acknowledge) and [`fail`](Inbox::fail) for each published question, when it
-//!    ended. From then on the entry takes no answer. One that the store did not take is told again a few times. Where
-//!    publishing panicked it is not known what the store holds, and a `fail` follows too.
-//!
-//! The driver is the only one that ends a question, so none is answered twice: a person at the driver's own screen and one
-//! at another process may answer at the same time, and the first to reach the driver counts.
-//!
-//! Calls for one entry come in this order and never overlap; drivers that share a store call it side by side. They may
-//! block: a driver that must not wait makes them on a thread for that. A shared store, by processes or in one, sees entries
-//! of all drivers, told apart by their ids, which are unique over drivers, processes and restarts.
+//! Nothing here does I/O: a store implements [`Inbox`], and the driver of the questions calls it.
 
 use std::{error, fmt, sync::Mutex, sync::PoisonError, time::Duration};
 
@@ -28,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{ElicitAction, ElicitRequest, ElicitResult, End, RequestError, RequestRules, Revision};
 
-/// A question as the store keeps it.
+/// A question as stored in an inbox.
 ///
 /// `params` are what the server wrote, checked by whoever publishes. A reader in another process [reads](Self::request) them again; under
 /// the rules of whoever published it gets the same question. What the entry keeps of those rules is the revision and the
@@ -40,7 +20,7 @@ pub struct InboxEntry {
     /// Unique over drivers (each desk of a process is one), processes and restarts; at most 128 bytes of ASCII from this
     /// workspace's own drivers.
     pub id: String,
-    /// Who asks, as the host knows it. That may be a command line; `Debug` shows its length.
+    /// The server that asks, by the host's name for it. That may be a command line; `Debug` shows its length.
     pub server: String,
     /// The revision that `params` are read under.
     pub revision: Revision,
@@ -49,7 +29,7 @@ pub struct InboxEntry {
     pub server_host: Option<String>,
     /// The `params` of the elicitation. As confidential as what the server wrote into them; `Debug` shows their length.
     pub params: InboxParams,
-    /// How long an answer is still of use, counted from publishing; `None` is for ever.
+    /// How long the question stays open, counted from publishing; `None`: for ever.
     pub expires_after: Option<Duration>,
 }
 
@@ -150,7 +130,7 @@ impl fmt::Debug for InboxParams {
     }
 }
 
-/// An answer that somebody gave through the store.
+/// An answer given through the store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InboxAnswer {
@@ -168,7 +148,7 @@ impl InboxAnswer {
     }
 }
 
-/// Why a store did not do as it was told.
+/// Why an operation of the store failed.
 #[derive(Debug)]
 pub struct InboxError {
     message: String,
@@ -202,59 +182,77 @@ impl error::Error for InboxError {
     }
 }
 
-/// A store of open questions. The module's text says when each method is called.
+/// A store of open questions.
+///
+/// # How a driver uses it
+///
+/// Nobody but the driver (the desk of `mcp-client`, say) calls these methods:
+///
+/// * [`publish`](Inbox::publish) before a question is shown anywhere. If that fails, the question ends as `cancel` and nobody
+///   sees it.
+/// * [`answers`](Inbox::answers) from time to time while questions are open, for the driver's own open entries only: several
+///   drivers may share one store. The driver checks each answer. One that violates the form is handed back with
+///   [`refuse`](Inbox::refuse), and the question stays open; one that comes too late is ignored.
+/// * [`acknowledge`](Inbox::acknowledge) or [`fail`](Inbox::fail), exactly one of them, when a published question has ended.
+///   From then on the entry accepts no answer. If the call fails, it is repeated a few times. If `publish` panicked, so that
+///   it is unknown what the store holds, a `fail` follows too.
+///
+/// Only the driver ends a question, so none is answered twice: a user at the driver's screen and one at another process may
+/// answer at the same time, and the first answer that reaches the driver counts.
+///
+/// Calls for one entry come in this order and never overlap; drivers that share a store call it concurrently. They may block:
+/// a driver that must not wait calls them on a thread of its own. A shared store sees the entries of all drivers; their ids
+/// are unique over drivers, processes and restarts.
 pub trait Inbox: Send + Sync + 'static {
-    /// Writes a question down. Once this returns, it must survive whatever the store promises to survive.
+    /// Stores a question. Once this returns, it must survive whatever the store promises to survive.
     ///
     /// # Errors
-    /// The question is not in the store, or another one has its id there; it ends as `cancel`.
+    /// The question is not stored, or another one has its id; it ends as `cancel`.
     fn publish(&self, entry: &InboxEntry) -> Result<(), InboxError>;
 
-    /// The question was answered, by a person or for one that was not there. Nothing but the action is told: what was
-    /// answered is the server's and the person's business.
+    /// The question was answered, by the user or automatically. Only the action is recorded, not the content of the answer.
     ///
     /// # Errors
-    /// The entry may still look open. The answer stands all the same.
+    /// The entry may still look open. The answer is valid all the same.
     fn acknowledge(&self, id: &str, action: ElicitAction) -> Result<(), InboxError>;
 
     /// The question ended without an answer: timed out, withdrawn, its connection or its call gone, its handler failed.
     ///
     /// # Errors
-    /// The entry may still look open. The end stands all the same.
+    /// The entry may still look open. The question has ended all the same.
     fn fail(&self, id: &str, end: End) -> Result<(), InboxError>;
 
-    /// Answers given to these entries since the last look, each taken out once. `ids` are open entries that whoever asks
-    /// has published; answers to others stay where they are, for those who published them. The default is a store through
-    /// which nobody answers.
+    /// Fetches answers to these entries, each once. `ids` are open entries that the caller has published; answers to others
+    /// are left for those who published them. The default implementation returns none.
     ///
     /// # Errors
-    /// Nothing was taken; it is asked again later.
+    /// Nothing was fetched; it is tried again later.
     fn answers(&self, ids: &[&str]) -> Result<Vec<InboxAnswer>, InboxError> {
         let _ = ids;
         Ok(Vec::new())
     }
 
-    /// An answer broke the rules of its form; `reason` lists them and is safe to show. The entry is open for another one.
+    /// An answer violated its form; `reason` lists the violations and is safe to show. The entry is open again.
     ///
     /// # Errors
-    /// Whoever answered is not told.
+    /// Whoever answered is not notified.
     fn refuse(&self, id: &str, reason: &str) -> Result<(), InboxError> {
         let _ = (id, reason);
         Ok(())
     }
 
-    /// A published question waits longer or shorter than was said when it was published, because of the handler that got it;
-    /// counted from now, `None` is for ever.
+    /// The deadline of a published question has changed, because of its handler or an extension; counted from now, `None`: for
+    /// ever.
     ///
     /// # Errors
-    /// The entry keeps the time that it had.
+    /// The entry keeps its deadline.
     fn set_expiry(&self, id: &str, expires_after: Option<Duration>) -> Result<(), InboxError> {
         let _ = (id, expires_after);
         Ok(())
     }
 
-    /// Whether somebody may answer through this store. Then a question waits for its time even where no handler and no
-    /// listener takes it. Default: yes.
+    /// Whether anybody may answer through this store. If so, a question stays open until its deadline even without handler and
+    /// listener. Default: yes.
     fn is_answered_from_elsewhere(&self) -> bool {
         true
     }

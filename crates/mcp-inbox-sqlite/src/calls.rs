@@ -9,15 +9,15 @@ use crate::error::{Error, ErrorKind};
 use crate::inbox::{ENDED, FINISHED, SqliteInbox, forget, insert, now_ms, room};
 use crate::text::Text;
 
-/// A call as the store keeps it. `Debug` shows sizes.
+/// A stored call. `Debug` shows sizes.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct StoredCall {
     /// Unique over processes and restarts.
     pub id: String,
-    /// Which server it was made to, as the host knows it.
+    /// The server that it was made to, by the host's name for it.
     pub server: String,
-    /// What it takes to resume it, as text: a `SuspendedCall` of `mcp-client` as JSON. Not looked into.
+    /// The data to resume it, as text: a `SuspendedCall` of `mcp-client` as JSON. Not interpreted.
     pub data: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Debug for StoredCall {
     }
 }
 
-/// A question of a call that was put away.
+/// A question of a suspended call.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredQuestion {
@@ -57,21 +57,21 @@ impl StoredQuestion {
     }
 }
 
-/// A call that is this process's to resume, with an answer for each of its questions.
+/// A call that this process may resume, with an answer for each of its questions.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClaimedCall {
     /// The call.
     pub call: StoredCall,
-    /// The answers by key, unchecked. One that cannot be read, because somebody else wrote it, is `cancel`.
+    /// The answers by key, not validated. One that cannot be read, because another program wrote it, is `cancel`.
     pub answers: Vec<(String, ElicitResult)>,
 }
 
 impl SqliteInbox {
-    /// Keeps a call and its questions until they are answered, whatever becomes of this process.
+    /// Stores a suspended call and its questions until they are answered, whatever happens to this process.
     ///
     /// # Errors
-    /// The store cannot be written, a limit is reached, or an id is there already. Nothing was kept then.
+    /// The store cannot be written, a limit is reached, or an id exists already. Nothing was stored then.
     pub fn put_away(&self, call: &StoredCall, questions: &[StoredQuestion]) -> Result<(), Error> {
         if call.data.len() > self.options.max_call_bytes {
             return Err(Error::limit("a call's size in bytes", self.options.max_call_bytes));
@@ -113,12 +113,12 @@ impl SqliteInbox {
         })
     }
 
-    /// Takes a call whose questions are all answered. Of all that ask, one gets it, and no other ever does by itself:
-    /// whether the server got the answers of a process that died in between is not known. `None`: it is not there,
-    /// not answered, or somebody else's.
+    /// Claims a call whose questions are all answered. Exactly one caller gets it, and it is never handed out again
+    /// automatically: it is unknown whether the server got the answers of a process that died in between. `None`: it does not
+    /// exist, is not answered, or was claimed by another caller.
     ///
     /// # Errors
-    /// The store cannot be written, or holds what cannot be read.
+    /// The store cannot be written, or holds data that cannot be read.
     pub fn claim(&self, id: &str) -> Result<Option<ClaimedCall>, Error> {
         self.write(|transaction| {
             let claimed = transaction
@@ -149,7 +149,7 @@ impl SqliteInbox {
         })
     }
 
-    /// The call has come to its end, or was given up: it and its questions are forgotten.
+    /// The call has ended, or was given up: it and its questions are removed.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -169,7 +169,7 @@ impl SqliteInbox {
         })
     }
 
-    /// An answer of a claimed call was not taken by the client (nothing was sent then): the call waits again, and its questions
+    /// An answer of a claimed call was refused by the client (then nothing was sent): the call waits again, and its questions
     /// are open again with this reason.
     ///
     /// # Errors
@@ -190,8 +190,8 @@ impl SqliteInbox {
         })
     }
 
-    /// The calls that a process claimed and did not finish, this one or another, oldest first. One of a process that died has an unknown outcome:
-    /// the server may have got the answers. [`finish`](Self::finish) gives it up.
+    /// The calls that a process, this one or another, claimed and did not finish, oldest first. If that process died, the
+    /// outcome is unknown: the server may have got the answers. Remove the call with [`finish`](Self::finish).
     ///
     /// # Errors
     /// The store cannot be read.

@@ -27,20 +27,20 @@ const EXPIRED: &str = "expired";
 ///
 /// # Time
 ///
-/// The time of a question is kept by the clock on the wall, which processes share and which outlives them; the process that asked
-/// keeps its own by a clock that only goes forward. Where the two part, the store is never the one that decides:
+/// Deadlines are stored in wall-clock time, which processes share and which outlives them; the process that asked uses a
+/// monotonic clock. Where the two differ, the store never decides:
 ///
-/// - While the machine sleeps the clock on the wall goes on. A question may be over for the store and open for its process; then no
-///   other process can answer it, and its own ends it in time.
-/// - A clock that is set forward does the same. An answer that was written down and not yet taken is lost by it, and the question
-///   ends as it would without.
+/// - While the machine sleeps the wall clock goes on. A question may have expired for the store and be open for its process; then no
+///   other process can answer it, and its own process ends it in time.
+/// - A clock that is set forward does the same. An answer that was stored and not yet fetched is lost, and the question
+///   ends as if unanswered.
 /// - A clock that is set back makes open questions live longer here than in their process, and an answer may come too late for it.
 ///   What was answered, taken or ended stays so whatever the clock says.
 ///
-/// One value is one process's end of it: answers go to the value that published, and there to whoever asks for the ids of its own
-/// questions, so that several desks may share a value and several values of one process a file. Its methods may
-/// block for as long as [`Options::busy_timeout`], and each is one transaction: it has happened whole when it returns, and
-/// not at all when it fails.
+/// Answers go to the value that published the question, and there to the caller that asks for the ids of its own questions. So
+/// several desks may share a value, and one process may open a file several times. Methods may block for up to
+/// [`Options::busy_timeout`], and each is one transaction: it has happened completely when it returns, and not at all when it
+/// fails.
 pub struct SqliteInbox {
     pub(crate) connection: Mutex<Connection>,
     pub(crate) options: Options,
@@ -49,12 +49,12 @@ pub struct SqliteInbox {
 }
 
 impl SqliteInbox {
-    /// Opens the store of this file, and makes it where there is none: for the owner of the process alone, on Unix. Questions
-    /// in it whose time is over are ended ([`sweep`](Self::sweep)).
+    /// Opens the store in this file, and creates it if it does not exist: on Unix with access for its owner only. Questions in
+    /// it whose deadline has passed are ended ([`sweep`](Self::sweep)).
     ///
-    /// A file that is no inbox, or one of a newer version, is left as it is, byte for byte.
+    /// A file that is not an inbox, or has a newer version, is not modified.
     ///
-    /// `path` is the path of a file and nothing else, whatever SQLite makes of such a name (`:memory:`, `file:...`).
+    /// `path` is always a file path, even if SQLite would give such a name another meaning (`:memory:`, `file:...`).
     ///
     /// # Errors
     /// The folder is missing, the file is no inbox, or it is one of a newer version.

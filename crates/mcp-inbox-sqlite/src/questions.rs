@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::inbox::{SqliteInbox, ended_as, entry, now_ms, sweep};
 use crate::text::Text;
 
-/// A question that waits for an answer.
+/// An open question.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenQuestion {
@@ -23,20 +23,20 @@ impl OpenQuestion {
         &self.entry
     }
 
-    /// Why the last answer was not taken, where there was one. Safe to show.
+    /// Why the last answer was refused, if there was one. Safe to show.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 
-    /// The call that was put away and waits for this answer.
+    /// The suspended call that waits for this answer.
     #[must_use]
     pub fn call(&self) -> Option<&str> {
         self.call.as_deref()
     }
 }
 
-/// What became of an answer.
+/// The result of giving an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Given {
@@ -44,9 +44,9 @@ pub enum Given {
     AlreadyAnswered,
     /// The question has ended.
     Ended(EndedAs),
-    /// Its time is over.
+    /// Its deadline has passed.
     Expired,
-    /// It is written down, for whoever asked. Whether it fits, and is in time, is theirs to say.
+    /// It is stored for the process that asked, which decides whether it is valid and in time.
     Recorded,
     /// There is no such question, or it was forgotten.
     Unknown,
@@ -56,20 +56,20 @@ pub enum Given {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndedAs {
-    /// Its time passed, by the clock of the store, before the process that asked said anything.
+    /// Its deadline passed, by the clock of the store, before the process that asked ended it.
     Expired,
-    /// In a way that this version has no name for: what the file says of it, which a newer version wrote, or somebody else.
+    /// In a way that this version does not know: the text in the file, which a newer version or another program wrote.
     Other(String),
-    /// As the process that asked told.
+    /// As the process that asked recorded.
     Told(End),
 }
 
 impl SqliteInbox {
-    /// The questions of all processes that can be answered now, oldest first. One that cannot be read here, because
-    /// somebody else wrote it, is left out ([`unreadable_questions`](Self::unreadable_questions) counts them).
+    /// The questions of all processes that can be answered now, oldest first. Questions that cannot be read here, because
+    /// another program wrote them, are left out ([`unreadable_questions`](Self::unreadable_questions) counts them).
     ///
-    /// The process that asked may have died meanwhile; then nobody takes the answer, unless the question belongs to a call that was
-    /// put away.
+    /// The process that asked may have died meanwhile; then the answer has no effect, unless the question belongs to a
+    /// suspended call.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -77,8 +77,8 @@ impl SqliteInbox {
         Ok(self.readable_and_not()?.0)
     }
 
-    /// How many open questions cannot be read here, because somebody else wrote them or the file was damaged. No other process
-    /// can answer them; they end with their time, or by whoever asked.
+    /// How many open questions cannot be read here, because another program wrote them or the file was damaged. No other
+    /// process can answer them; they end at their deadline, or by the process that asked.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -109,8 +109,9 @@ impl SqliteInbox {
         })
     }
 
-    /// Answers a question. Whoever asked checks it: one that does not fit is refused, and the question is open again with the
-    /// reason ([`OpenQuestion::refusal`]). Check with [`ElicitRequest::check`](mcp_elicitation::ElicitRequest::check) before, to be told at once.
+    /// Answers a question. The process that asked validates the answer: an invalid one is refused, and the question is open
+    /// again with the reason ([`OpenQuestion::refusal`]). Use [`ElicitRequest::check`](mcp_elicitation::ElicitRequest::check)
+    /// first to find out at once.
     ///
     /// # Errors
     /// The store cannot be written, or the answer is too large.
@@ -142,9 +143,9 @@ impl SqliteInbox {
         })
     }
 
-    /// Ends the questions whose time is over: those of processes that died. Returns how many. Questions of calls that were put
-    /// away stay, unless one that is not answered has a time of its own: then its call is over too. It is done by itself
-    /// when a store is opened and before something is put into it.
+    /// Ends the questions whose deadline has passed: those of processes that died. Returns how many. Questions of suspended
+    /// calls stay, unless an unanswered one has a deadline of its own: then its call ends too. This happens automatically when
+    /// a store is opened and before something is stored.
     ///
     /// # Errors
     /// The store cannot be written.

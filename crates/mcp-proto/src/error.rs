@@ -1,4 +1,4 @@
-//! Why a command was refused, and how a call failed. Local endings are never dressed up as a peer's error object.
+//! Why a command was refused, and how a call failed. A local failure is never presented as a JSON-RPC error of the peer.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,26 +28,26 @@ pub enum CallError {
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
     },
-    /// The server is of another era than when the connection was made, so it is another one under the same address. It refused
-    /// the request unprocessed, and will refuse all others: connect again. That is not done in the middle of a connection,
-    /// because what was agreed in it (capabilities, a session, subscriptions, tasks, what is asked of people) has no
-    /// counterpart in the other era.
+    /// The server changed its era since the connection was made, so it is another one under the same address. It refused the
+    /// request unprocessed and will refuse all others: connect again. That cannot be done within a connection, because its
+    /// state (capabilities, a session, subscriptions, tasks, open questions) has no counterpart in the other era.
     EraChanged {
         /// The revision of this connection.
         was: ProtocolVersion,
         /// How the server refused the request, with the revisions that it speaks now.
         error: ErrorObject,
     },
-    /// The server needs input to go on, and the application's handler did not give it. The server is not told.
+    /// The server needs input to go on, and the application's handler refused it. The server is not informed.
     InputRefused(ErrorObject),
-    /// The server's answer breaks JSON-RPC.
+    /// The server's answer violates JSON-RPC.
     InvalidEnvelope(DecodeError),
-    /// The server's answer is an envelope, but its content breaks the protocol.
+    /// The server's answer is valid JSON-RPC, but its content violates the protocol.
     InvalidResult {
         /// What is wrong, in our words; no peer text.
         reason: String,
     },
-    /// What the server asks in the middle of the call exceeds a limit of this client. Nobody was asked, and the server is not told.
+    /// The requests of the server during the call exceed a limit of this client. They were not shown, and the server is not
+    /// informed.
     LimitExceeded {
         /// The name of the setting.
         name: &'static str,
@@ -67,9 +67,9 @@ pub enum CallError {
     },
     /// The server answered with an error object.
     Rpc(ErrorObject),
-    /// The server needs input, and the call was put away for it ([`CallOptions::suspend`](crate::CallOptions::suspend)).
+    /// The server needs input, and the call was suspended for it ([`CallOptions::suspend`](crate::CallOptions::suspend)).
     Suspended(Box<SuspendedCall>),
-    /// The call became a task, and that has no result.
+    /// The call became a task, which ended without a result.
     Task(TaskError),
     /// No answer in time.
     Timeout {
@@ -80,13 +80,13 @@ pub enum CallError {
         /// Whether the request may have reached the server, so that its effect is unknown.
         dispatched: bool,
     },
-    /// The server wants input again and again.
+    /// The server required input more often than allowed.
     TooManyRounds {
         /// [`Limits::max_input_rounds`](crate::Limits::max_input_rounds).
         limit: u32,
     },
     /// The call needs another request, which cannot be written: the list of tools has changed meanwhile, say, and an argument
-    /// is now wanted in a header that cannot hold it. What was sent before the server refused, or wanted something for it first.
+    /// is now required in a header that cannot hold it. The server refused what was sent before, or required something first.
     Unsendable {
         /// Why.
         misuse: Misuse,
@@ -104,11 +104,11 @@ pub enum CallError {
     },
 }
 
-/// Which limit of a call's time it was that passed.
+/// The time limit that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeLimit {
-    /// The hard end, [`CallOptions::max_total`](crate::CallOptions::max_total).
+    /// The time limit with everything in it, [`CallOptions::max_total`](crate::CallOptions::max_total).
     MaxTotal,
     /// The time for an answer, [`CallOptions::timeout`](crate::CallOptions::timeout).
     Timeout,

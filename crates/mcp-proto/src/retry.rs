@@ -29,6 +29,16 @@ use crate::phase::Phase;
 use crate::timers::Timer;
 
 /// How often and how soon a call is retried where that is safe (HTTP only: a broken channel ends the connection).
+///
+/// | what happened to the request | idempotent method | any other method |
+/// |---|---|---|
+/// | no byte of it was sent | retried | retried |
+/// | the connection broke | retried | never |
+/// | status 429, 500, 502, 503, 504 | retried | never |
+/// | anything else: an answer, a timeout, a limit, another status | never | never |
+///
+/// Idempotent are the lists, `resources/read`, `completion/complete`, `server/discover`, `ping`, `tasks/get` and the
+/// handshake; never `tools/call`, whatever the annotations of the tool say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryConfig {

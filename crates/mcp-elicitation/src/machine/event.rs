@@ -21,7 +21,7 @@ macro_rules! id {
 id! {
     /// One connection to a server. Never used again, so that nothing late can reach a newer connection.
     ConnectionId;
-    /// One question to a person.
+    /// The id of a question to the user.
     QuestionId;
     /// One call that waits for URL elicitations before its retry.
     FlowId;
@@ -51,7 +51,7 @@ pub enum Origin<K> {
 pub struct Asked<S, K> {
     /// Names the question in commands.
     pub question: QuestionId,
-    /// Who asks. Tell the person.
+    /// The server that asks. Show it to the user.
     pub server: S,
     /// The connection on which it asks.
     pub connection: ConnectionId,
@@ -67,15 +67,15 @@ pub struct Asked<S, K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum End {
-    /// A person answered.
+    /// The user answered.
     Answered(ElicitAction),
-    /// The connection went away; nothing can be sent.
+    /// The connection was lost; nothing can be sent.
     ConnectionLost,
     /// The host's handler failed; the server got `cancel`.
     Failed,
-    /// The call that the question belonged to ended, or ran out of its time.
+    /// The call that the question belonged to ended or timed out.
     FlowEnded,
-    /// Nobody is there to ask; the server got `decline`.
+    /// Nobody could answer; the server got `decline`.
     NoHost,
     /// Nobody answered in time; the server got `cancel`.
     TimedOut,
@@ -83,17 +83,17 @@ pub enum End {
     Withdrawn,
 }
 
-/// Why a question was declined without being shown, or put off.
+/// Why a question was declined without being shown, or deferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeferReason {
-    /// As many questions are open as there may be.
+    /// The limit of open questions is reached.
     CapacityExceeded,
-    /// This server has as many questions open as one server may have.
+    /// The server's limit of open questions is reached.
     ServerQuotaExceeded,
-    /// This server has used up its remembered URL elicitations.
+    /// The server's limit of remembered URL elicitations is reached.
     HistoryFull,
-    /// No handler and no listener is there.
+    /// There is no handler and no listener.
     NoInteractiveHost,
 }
 
@@ -110,7 +110,7 @@ impl DeferReason {
     }
 }
 
-/// Why a request or a -32042 error of a server was not taken up.
+/// Why a request or a -32042 error of a server was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -125,9 +125,9 @@ pub enum Refusal {
     IdInUse,
     /// The `elicitationId` belongs to another URL.
     IdWithOtherUrl,
-    /// The request is not right.
+    /// The request is invalid.
     Invalid(RequestError),
-    /// As many calls wait for URL elicitations as there may be.
+    /// The limit of calls that wait for URL elicitations is reached.
     TooManyFlows,
     /// The connection is not open.
     UnknownConnection,
@@ -158,19 +158,19 @@ impl std::error::Error for Refusal {
     }
 }
 
-/// How a call that waited for URL elicitations goes on.
+/// The outcome of a call's wait for URL elicitations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlowOutcome {
-    /// Everything was consented to and completed: send the call once more, under a new request id.
+    /// Everything was consented to and completed: send the call once more, with a new request id.
     Retry,
     /// The caller gave up.
     Abandoned,
-    /// A person dismissed a question, or its handler failed.
+    /// The user cancelled a question, or its handler failed.
     Cancelled,
-    /// The connection went away.
+    /// The connection was lost.
     ConnectionLost,
-    /// A person declined, or nobody was there to ask.
+    /// The user declined, or nobody could answer.
     Declined,
     /// A question could not be shown.
     Deferred(DeferReason),
@@ -178,13 +178,13 @@ pub enum FlowOutcome {
     TimedOut,
 }
 
-/// What the machine tells its host.
+/// What the state machine reports.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<S, K> {
     /// Show this question. Every `Asked` is followed by exactly one `Ended`.
     Asked(Asked<S, K>),
-    /// A question was declined without being shown, or because nobody was there to see it.
+    /// A question was declined without being shown.
     Deferred {
         /// Who asked.
         server: S,
@@ -202,35 +202,34 @@ pub enum Event<S, K> {
         /// How it ended.
         end: End,
     },
-    /// A waiting call goes on.
+    /// A waiting call continues or fails.
     FlowEnded {
         /// The call.
         flow: FlowId,
-        /// How it goes on. For everything but `Retry` the call's original error surfaces.
+        /// The outcome. For everything but `Retry` the call fails with its original error.
         outcome: FlowOutcome,
     },
-    /// Everything that a waiting call needs is consented to; it waits for the completions now, until they come, the
-    /// person says that they are done ([`Elicitations::continue_flow`](crate::Elicitations::continue_flow)) or its
-    /// time is up.
+    /// The user has consented to everything that a waiting call needs. It now waits until the completions arrive, the user
+    /// confirms ([`Elicitations::continue_flow`](crate::Elicitations::continue_flow)), or its time has passed.
     FlowWaiting {
         /// The call.
         flow: FlowId,
         /// When it ends by itself; `None` is never.
         deadline: Option<Instant>,
     },
-    /// A server's request was not taken up.
+    /// A server's request was refused.
     Refused {
-        /// Whose request.
+        /// The server.
         server: S,
         /// On which connection.
         connection: ConnectionId,
         /// Why.
         refusal: Refusal,
     },
-    /// What a person consented to is complete, as the server says. Always after the `Ended` of its question, and
-    /// once for an id.
+    /// The server reports that an elicitation to which the user consented is complete. Always after the `Ended` of its
+    /// question, and once per id.
     UrlCompleted {
-        /// Which server.
+        /// The server.
         server: S,
         /// The `elicitationId`.
         elicitation_id: String,
@@ -252,17 +251,17 @@ pub struct Reply<K> {
     pub connection: ConnectionId,
     /// The key of the server's request.
     pub key: K,
-    /// What to say.
+    /// The content.
     pub body: ReplyBody,
 }
 
-/// What a reply says.
+/// The content of a reply.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ReplyBody {
     /// A result, ready to be sent.
     Result(ElicitResult),
-    /// A JSON-RPC error. The message speaks of nothing but the server's own request.
+    /// A JSON-RPC error. The message refers only to the server's own request.
     Error {
         /// The error code.
         code: i64,
@@ -271,7 +270,7 @@ pub enum ReplyBody {
     },
 }
 
-/// A command that cannot be carried out. Nothing has changed. In `mcp-client` it goes by the name `DeskMisuse`.
+/// A command that cannot be carried out. Nothing has changed. `mcp-client` re-exports it as `DeskMisuse`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
@@ -281,7 +280,7 @@ pub enum Misuse {
     FlowNotWaiting,
     /// The answer breaks the form's rules; the question stays open. `Display` says the first of them, the error in here has all.
     InvalidAnswer(AnswerError),
-    /// As many waiters as there may be.
+    /// The limit of waiters is reached.
     TooManyWaiters {
         /// The limit.
         limit: usize,
@@ -311,7 +310,7 @@ impl fmt::Display for Misuse {
 // `Display` says what an `AnswerError` would, so that is no source.
 impl std::error::Error for Misuse {}
 
-/// What asking for a completion gave.
+/// The result of waiting for a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Wait {

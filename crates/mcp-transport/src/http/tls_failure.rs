@@ -112,7 +112,7 @@ const fn advice(failure: TlsFailure) -> &'static str {
         // Of a connection without a handshake; it has its own text.
         TlsFailure::Required => "the server requires tls",
         TlsFailure::UnknownIssuer => {
-            "the issuer of the certificate is not trusted; if it is your own authority, add it with TlsOptions::add_roots"
+            "the certificate has an issuer that is not trusted; if it is your own authority, add it with TlsOptions::add_roots"
         }
     }
 }
