@@ -1,4 +1,4 @@
-//! What the connection tells its driver.
+//! The events of a connection.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::tasks::TaskUpdate;
 use crate::urls_required::UrlsRequired;
 
-/// One thing that happened. Order is the order of arrival.
+/// An event of the connection, in the order of arrival.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -23,8 +23,8 @@ pub enum Event {
         /// Its result, raw, or why there is none.
         outcome: Result<RawJson, CallError>,
     },
-    /// A call ends by itself at another time than before ([`Connection::call_deadline`](crate::Connection::call_deadline)):
-    /// people have answered what was asked in the middle of it.
+    /// The deadline of a call has changed ([`Connection::call_deadline`](crate::Connection::call_deadline)): the user has
+    /// answered what was asked in the middle of it.
     CallDeadlineMoved {
         /// The call.
         call: CallId,
@@ -35,12 +35,12 @@ pub enum Event {
         /// The call.
         call: CallId,
     },
-    /// The server finished a URL elicitation that it had asked for (`notifications/elicitation/complete`).
+    /// The server reports that a URL elicitation is complete (`notifications/elicitation/complete`).
     ElicitationComplete {
         /// The opaque id given by the server.
         elicitation_id: String,
     },
-    /// Something odd that ended nothing.
+    /// An irregularity that ended nothing.
     Diagnostic(Diagnostic),
     /// A list of the server changed.
     ListChanged(ListKind),
@@ -67,36 +67,35 @@ pub enum Event {
         /// The resource's URI, as the server wrote it.
         uri: String,
     },
-    /// The server had lost the session and a new one is open. What the old one knew (cursors, subscriptions of the
-    /// application's own making) is gone; log level and subscriptions made through this connection are asked for again.
+    /// The server had lost the session, and a new one is open. Cursors and subscriptions that the application made by itself
+    /// in the old session are void; log level and subscriptions made through this connection are being restored.
     SessionRenewed,
-    /// A subscription stands ([`Connection::listen`](crate::Connection::listen)).
+    /// A subscription is active ([`Connection::listen`](crate::Connection::listen)).
     Subscribed {
         /// The subscription.
         call: CallId,
-        /// What the server grants, which may be less than was wanted.
+        /// What the server grants, possibly less than was requested.
         granted: SubscriptionFilter,
     },
-    /// The server asks something that the application must answer with
-    /// [`Connection::answer`](crate::Connection::answer).
+    /// A request of the server that the application must answer with [`Connection::answer`](crate::Connection::answer).
     ServerRequest(ServerRequest),
-    /// An open question needs no answer any more; answering it is refused from now on.
+    /// An open request of the server no longer needs an answer; answering it is refused from now on.
     ServerRequestEnded {
         /// The question.
         request: ServerRequestId,
         /// Why.
         reason: EndReason,
     },
-    /// A call became a task, or its task changed. The first one is told before anything else is asked about it.
+    /// A call became a task, or its task changed. The first such event precedes any further request about the task.
     Task {
         /// The call.
         call: CallId,
-        /// Where the task stands now.
+        /// The status of the task.
         update: Box<TaskUpdate>,
     },
     /// The server refused a call until URL elicitations have happened; the call is paused for them.
     UrlsRequired(UrlsRequired),
-    /// A call that was paused for URL elicitations ended by itself: nobody needs them for it any more.
+    /// A call that was paused for URL elicitations ended: they are not needed any more.
     UrlsRequiredEnded {
         /// The call.
         call: CallId,
@@ -115,17 +114,17 @@ pub enum ListKind {
     Tools,
 }
 
-/// Names one question of the server. Unlike the JSON-RPC id, which the server chooses, it is never used twice.
+/// The id of a server request. Unlike the JSON-RPC id, which the server chooses, it is never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerRequestId(pub(crate) u64);
 
-/// A question of the server.
+/// A request of the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerRequest {
     /// The handle to answer it with.
     pub id: ServerRequestId,
-    /// The id the server gave it, for logs.
+    /// Its JSON-RPC id, for logs.
     pub wire_id: RequestId,
     /// The call on whose own stream it came, where the transport can tell (Streamable HTTP).
     pub related_call: Option<CallId>,
@@ -133,11 +132,11 @@ pub struct ServerRequest {
     /// related call; where the transport cannot tell that (a shared channel), of the calls that wait for their answer, if
     /// all of them have the same.
     pub route: Option<Arc<str>>,
-    /// What is asked.
+    /// The content.
     pub input: InputRequest,
 }
 
-/// What a server may ask of the application. (`mcp_model::InputRequest` is one entry of a result as it stands on the wire.)
+/// A request that a server may make of the application. (`mcp_model::InputRequest` is one entry of a result in its wire form.)
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum InputRequest {
@@ -147,7 +146,7 @@ pub enum InputRequest {
     CreateMessage(RawJson),
 }
 
-/// Why a question needs no answer any more.
+/// Why a server request no longer needs an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndReason {
@@ -161,12 +160,12 @@ pub enum EndReason {
     Withdrawn,
 }
 
-/// The application's answer to a question of the server.
+/// The application's answer to a request of the server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Answer {
-    /// To [`InputRequest::Elicit`]. It is checked against the request; one that does not fit goes out as `cancel`
-    /// and is reported as a diagnostic.
+    /// To [`InputRequest::Elicit`]. It is validated against the request; an invalid one is sent as `cancel` and reported as a
+    /// diagnostic.
     Elicit(mcp_elicitation::ElicitResult),
     /// A refusal or failure, as the error object that goes on the wire.
     Error(mcp_jsonrpc::ErrorObject),

@@ -134,7 +134,7 @@ impl Declared {
 }
 
 impl ClientBuilder {
-    /// Checks the structured output of every tool that was listed, against the schema that it declares. Default: no check.
+    /// Validates the structured output of every tool that was listed, against its declared schema. Default: no validation.
     pub fn check_output(mut self, limits: SchemaLimits) -> Self {
         self.defaults.output = Some(Arc::new(OutputChecks::new(limits)));
         self
@@ -142,8 +142,8 @@ impl ClientBuilder {
 }
 
 impl Call<CallToolResult> {
-    /// Checks the structured output of this call against the schema that `tool` declares, whatever the client remembers. A tool
-    /// that declares none is not checked.
+    /// Validates the structured output of this call against the schema that `tool` declares, whatever the client remembers. A
+    /// tool without one is not validated.
     pub fn check_output(self, tool: &Tool, limits: SchemaLimits) -> Self {
         let checks = OutputChecks::new(limits);
         checks.learn(std::slice::from_ref(tool));
@@ -151,7 +151,7 @@ impl Call<CallToolResult> {
         self.inspected(move |result| checks.check(&name, result))
     }
 
-    /// Leaves the output of this call unchecked, whatever the client does with others.
+    /// Does not validate the output of this call, whatever the client does with others.
     pub fn unchecked_output(mut self) -> Self {
         self.untyped.inspect = None;
         self

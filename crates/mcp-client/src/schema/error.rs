@@ -23,7 +23,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// Why a value does not count.
+/// Why a value failed validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -100,8 +100,8 @@ fn cut(text: &str) -> String {
     text.get(..end).unwrap_or_default().to_owned()
 }
 
-/// The output of a tool that does not count: why, and the result itself, as the server sent it. The tool was called and did what
-/// it does; only its output is not what it declared.
+/// A tool output that failed validation: the reason, and the result itself, as the server sent it. The tool was called and has
+/// run; only its output is not what it declared.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OutputError {

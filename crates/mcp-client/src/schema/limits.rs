@@ -1,6 +1,6 @@
-//! What a schema, and checking a value against it, may cost.
+//! Limits for schemas and validation.
 
-/// Bounds on the schemas of a server and on the work that they make. All of it is the server's choice: the schema, and the value.
+/// Limits on the schemas of a server and on the work of validation. The server chooses both the schema and the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaLimits {

@@ -15,10 +15,10 @@ use super::frontmatter::depth_exceeded;
 use super::path::{Root, SKILL_FILE, is_name};
 use crate::error::as_u64;
 
-/// A skill as its entry describes it. Every rule that an entry must keep was checked; nothing of the skill was read.
+/// A skill as its entry describes it. The entry has been validated; nothing of the skill has been read.
 ///
-/// All of it is the server's word. A name is a label, not an identity: a skill is identified by the host's own name for the
-/// server together with [`uri`](Self::uri), and two skills may have one name.
+/// All of it comes from the server and proves nothing. A name is a label, not an identity: a skill is identified by the host's
+/// own name for the server together with [`uri`](Self::uri), and two skills may have the same name.
 #[derive(Clone)]
 pub struct Skill {
     pub(super) uri: String,
@@ -107,7 +107,7 @@ impl Skill {
         &self.frontmatter
     }
 
-    /// All its files, `SKILL.md` among them; `None` where its content is generated and nothing can vouch for it.
+    /// All its files, `SKILL.md` included; `None` if its content is generated, so that it cannot be verified.
     pub fn files(&self) -> Option<&[SkillFile]> {
         self.files.as_deref()
     }

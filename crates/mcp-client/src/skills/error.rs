@@ -1,4 +1,4 @@
-//! Why a skill, or a file of one, does not count.
+//! Why a skill or a file of it cannot be used.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ struct Inner {
 pub enum SkillErrorKind {
     /// The file's bytes do not have the digest that the entry says.
     DigestMismatch,
-    /// The skill's content is generated, so nothing can vouch for it, and
+    /// The skill's content is generated, so it cannot be verified, and
     /// [`SkillLimits::allow_dynamic`](super::SkillLimits::allow_dynamic) is off.
     Dynamic,
     /// The file's frontmatter differs from the entry's.

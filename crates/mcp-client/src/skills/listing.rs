@@ -178,7 +178,7 @@ impl ListedItem for ReadResourceDirectoryResult {
     }
 }
 
-/// What a server lists of its skills. It may serve others: an empty list proves nothing.
+/// The skills that a server lists. It may serve others: an empty list proves nothing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SkillList {
