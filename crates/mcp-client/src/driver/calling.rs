@@ -1,6 +1,5 @@
 //! One call, from its opening to its end, in the task of its caller.
 
-use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ impl Driver {
         let BegunCall { span, call } = begun;
         // Not by way of `traced`, which would make the future twice as large.
         let ending = spans::Ending::of(&span);
-        let driven = self.drive(call, on_progress).instrument(span).await;
+        let driven = self.drive(&call, on_progress).instrument(span).await;
         spans::Ending::note(ending, &driven);
         driven.map(|(result, _)| result)
     }
@@ -63,10 +62,9 @@ impl Driver {
     /// Does the steps of a call until it ends. Returns what is left to send for it beside the result.
     pub(super) async fn drive(
         self: &Arc<Self>,
-        call: impl Borrow<OpenCall>,
+        call: &OpenCall,
         mut on_progress: Option<ProgressFn>,
     ) -> Result<(CallResult, Vec<Transmit>), Error> {
-        let call: &OpenCall = call.borrow();
         loop {
             match call.step().await {
                 Step::Progress(progress) => {

@@ -436,7 +436,7 @@ impl Driver {
     pub(crate) async fn handshake(self: Arc<Self>, begun: Instant) -> Result<ServerFacts, Error> {
         let call = self.open(|core, now| core.start_from(now, begun))?;
         let deadline = self.lock().core.handshake_deadline();
-        let (_, left) = self.drive(call, None).await?;
+        let (_, left) = self.drive(&call, None).await?;
         for transmit in left {
             let delivering = self.deliver(transmit);
             match deadline {

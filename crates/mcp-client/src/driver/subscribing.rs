@@ -123,34 +123,44 @@ impl Keeper {
     async fn keep_up(self, first: Asked, stand: oneshot::Sender<SubscriptionFilter>) -> Result<(), Error> {
         let mut stand = Some(stand);
         let mut schedule = Schedule::new(self.driver.limits().max_resubscriptions);
-        let (mut call, mut granted) = first;
+        let mut asked = first;
         loop {
-            let mut driving = std::pin::pin!(self.driver.drive(call, None));
-            let outcome = tokio::select! {
-                biased;
-                Ok(granted) = &mut granted => {
-                    stands(&mut stand, granted);
-                    let granted_at = now();
-                    let outcome = driving.await;
-                    schedule.stood(now().saturating_duration_since(granted_at));
-                    outcome
-                }
-                outcome = &mut driving => {
-                    // Grant and end may come in one piece.
-                    if let Ok(granted) = granted.try_recv() {
-                        stands(&mut stand, granted);
-                    }
-                    outcome
-                }
-            };
-            let Err(error) = outcome else { return Ok(()) };
+            let Err(error) = self.drive(asked, &mut stand, &mut schedule).await else { return Ok(()) };
             if stand.is_some() || !self.may_come_back(&error) {
                 return Err(error);
             }
             let Some(wait) = schedule.next_wait() else { return Err(error) };
             tokio::time::sleep(wait).await;
-            (call, granted) = self.driver.listen_for(&self.wanted, &self.options, true)?;
+            asked = self.driver.listen_for(&self.wanted, &self.options, true)?;
         }
+    }
+
+    /// Drives a subscription until it ends or its stream is lost.
+    async fn drive(
+        &self,
+        (call, mut granted): Asked,
+        stand: &mut Option<oneshot::Sender<SubscriptionFilter>>,
+        schedule: &mut Schedule,
+    ) -> Result<(), Error> {
+        let mut driving = std::pin::pin!(self.driver.drive(&call, None));
+        let outcome = tokio::select! {
+            biased;
+            Ok(granted) = &mut granted => {
+                stands(stand, granted);
+                let granted_at = now();
+                let outcome = driving.await;
+                schedule.stood(now().saturating_duration_since(granted_at));
+                outcome
+            }
+            outcome = &mut driving => {
+                // Grant and end may come in one piece.
+                if let Ok(granted) = granted.try_recv() {
+                    stands(stand, granted);
+                }
+                outcome
+            }
+        };
+        outcome.map(drop)
     }
 
     /// Whether the stream was lost and not the connection.

@@ -122,7 +122,7 @@ impl Driver {
         call: OpenCall,
         on_progress: Option<ProgressFn>,
     ) -> Result<RawJson, Error> {
-        match self.drive(call, on_progress).await?.0 {
+        match self.drive(&call, on_progress).await?.0 {
             CallResult::Raw(raw) => Ok(raw),
             CallResult::Read(_) => unreachable!("the slot of a task knows no type"),
         }
