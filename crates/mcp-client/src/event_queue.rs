@@ -3,9 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+
+use mcp_transport::watched::wake_each;
 
 use crate::event::ClientEvent;
 
@@ -255,11 +256,8 @@ struct Stirred<E> {
 }
 
 impl<E> Stirred<E> {
-    /// Wakes who waits. One that panics costs no other its wake-up, nor the connection its reader; the panic hook has reported it.
     fn wake(self) {
-        for waker in self.woken {
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-        }
+        wake_each(self.woken);
     }
 }
 

@@ -26,7 +26,7 @@ use crate::event::{ClientEvent, Events};
 use crate::requests::{List, ListedItem};
 use crate::spawning::spawn;
 use crate::subscription::{Change, Subscription};
-use crate::watched::{Watched, Watcher};
+use mcp_transport::watched::{Watched, Watcher};
 
 /// The least time between the end of one reading and the beginning of the next. A server that tells of changes without
 /// end has its list read four times a second, and not as fast as it can.

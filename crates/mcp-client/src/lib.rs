@@ -28,7 +28,6 @@ pub mod skills;
 mod spawning;
 mod subscription;
 mod tasks;
-mod watched;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};

@@ -12,6 +12,8 @@ pub mod http;
 mod received;
 #[cfg(feature = "stdio")]
 pub mod stdio;
+#[doc(hidden)]
+pub mod watched;
 
 pub use error::{Error, ErrorKind, Limit, SpawnFailure, TlsFailure};
 pub use exit::ProcessExit;

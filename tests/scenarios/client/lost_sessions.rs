@@ -1,222 +1,24 @@
 //! Servers that lose their session: one new handshake however many calls meet the loss, each call sent again once at most, and
 //! never a loop.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::IntoFuture as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use mcp_client::model::{LoggingLevel, SubscriptionFilter};
 use mcp_client::transport::http::HttpTimeouts;
-use mcp_client::{Client, ClientEvent, ErrorKind, HttpServer, RawJson};
+use mcp_client::{ClientEvent, ErrorKind, RawJson};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
 
-use super::peer::{builder, diagnostics, recorded, summary};
+use super::peer::{diagnostics, summary};
+use super::sessions::{BY_THE_BOOK, REFUSALS, Sessions, check_the_order, connect, connect_with, session};
 use crate::http::resume::request_on_any;
-use crate::http::script::{Peer, Request, Server, at_the_deadline, rounds, within};
-
-/// How a server says that it does not know a session: status, content type, body.
-type Refusal = (&'static str, &'static str, &'static str);
-
-const BY_THE_BOOK: Refusal = ("404 Not Found", "text/plain", "no such session");
-
-/// As the specification has it, and as the servers do that were written after the examples of the official SDKs.
-const REFUSALS: [Refusal; 5] = [
-    BY_THE_BOOK,
-    (
-        "404 Not Found",
-        "application/json",
-        r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#,
-    ),
-    (
-        "400 Bad Request",
-        "application/json",
-        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
-    ),
-    (
-        "400 Bad Request",
-        "application/json",
-        r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Session not found"},"id":"server-error"}"#,
-    ),
-    ("400 Bad Request", "text/plain", "Invalid or missing session ID"),
-];
-
-/// A request as the server saw it: the method of its message or else of HTTP, its session, its message.
-#[derive(Clone, Debug)]
-struct Seen {
-    what: String,
-    session: Option<String>,
-    message: Value,
-}
-
-/// A server with sessions `s1`, `s2` and so on, of which it knows the newest, unless it was told to lose it.
-struct Sessions {
-    refusal: Refusal,
-    state: Mutex<State>,
-    /// Refusals wait until so many are due.
-    together: usize,
-    refused: watch::Sender<usize>,
-    /// A word to be said on the standing stream.
-    word: Notify,
-    /// The standing stream is to end.
-    cut: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    seen: Vec<Seen>,
-    newest: usize,
-    known: bool,
-    /// Every session is lost as soon as it stands.
-    loses_all: bool,
-}
-
-impl Sessions {
-    async fn start(refusal: Refusal, together: usize) -> (String, Arc<Self>) {
-        let state = Mutex::default();
-        let refused = watch::Sender::new(0);
-        let this =
-            Arc::new(Self { refusal, state, together, refused, word: Notify::new(), cut: Notify::new() });
-        let server = Server::start().await;
-        let url = server.url();
-        let sessions = Arc::clone(&this);
-        tokio::spawn(async move {
-            loop {
-                let peer = server.accept().await;
-                tokio::spawn(Arc::clone(&sessions).talk(peer));
-            }
-        });
-        (url, this)
-    }
-
-    /// Forgets the session.
-    fn lose(&self) {
-        self.state.lock().unwrap().known = false;
-    }
-
-    fn seen(&self) -> Vec<Seen> {
-        self.state.lock().unwrap().seen.clone()
-    }
-
-    /// How often this was asked, in which sessions.
-    fn count(&self, what: &str) -> BTreeMap<Option<String>, usize> {
-        let mut count = BTreeMap::new();
-        for seen in self.seen().iter().filter(|seen| seen.what == what) {
-            *count.entry(seen.session.clone()).or_default() += 1;
-        }
-        count
-    }
-
-    fn total(&self, what: &str) -> usize {
-        self.count(what).values().sum()
-    }
-
-    async fn talk(self: Arc<Self>, mut peer: Peer) {
-        while let Some(request) = peer.try_request().await {
-            if !self.answer(&mut peer, &request).await {
-                return;
-            }
-        }
-    }
-
-    /// Notes the request; whether its session is known.
-    fn note(&self, request: &Request) -> (Value, String, bool) {
-        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
-        let what = message["method"].as_str().unwrap_or(&request.method).to_owned();
-        let session = request.header("mcp-session-id").map(str::to_owned);
-        let mut state = self.state.lock().unwrap();
-        let is_known = state.known && session == Some(format!("s{}", state.newest));
-        state.seen.push(Seen { what: what.clone(), session, message: message.clone() });
-        (message, what, is_known)
-    }
-
-    async fn answer(&self, peer: &mut Peer, request: &Request) -> bool {
-        let (message, what, is_known) = self.note(request);
-        if what == "initialize" {
-            let session = {
-                let mut state = self.state.lock().unwrap();
-                (state.newest, state.known) = (state.newest + 1, !state.loses_all);
-                state.newest
-            };
-            let result = json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": { "listChanged": true }, "logging": {}, "resources": { "subscribe": true } },
-            });
-            let body = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
-            let head = format!("content-type: application/json\r\nmcp-session-id: s{session}\r\n");
-            peer.respond("200 OK", &head, &body).await;
-            return true;
-        }
-        if !is_known {
-            if what == "tools/call" {
-                self.refused.send_modify(|refused| *refused += 1);
-                within(self.refused.subscribe().wait_for(|refused| *refused >= self.together)).await.unwrap();
-            }
-            let (status, kind, body) = self.refusal;
-            peer.respond(status, &format!("content-type: {kind}\r\n"), body).await;
-            return true;
-        }
-        match (request.method.as_str(), message["id"].is_null()) {
-            ("GET", _) => {
-                peer.stream("").await;
-                peer.chunk("retry: 1\n\n").await;
-                tokio::select! {
-                    () = peer.closed() => {}
-                    () = self.cut.notified() => {}
-                    () = self.word.notified() => {
-                        let word = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
-                        peer.chunk(&format!("data: {word}\n\n")).await;
-                        peer.closed().await;
-                    }
-                }
-                return false;
-            }
-            ("POST", true) => peer.accepted().await,
-            ("POST", false) if message["params"]["name"] == "streams" => {
-                peer.stream("").await;
-                peer.chunk("id: 1\nretry: 1\ndata:\n\n").await;
-                self.lose();
-                return false;
-            }
-            ("POST", false) => {
-                let result = json!({ "content": [], "tools": [], "of": message["params"]["arguments"] });
-                peer.json(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string())
-                    .await;
-            }
-            _ => {
-                self.lose();
-                peer.respond("200 OK", "", "").await;
-            }
-        }
-        true
-    }
-}
-
-async fn connect(url: &str) -> (Client, Arc<Mutex<Vec<ClientEvent>>>) {
-    let (builder, events) = recorded(builder());
-    (within(builder.connect(HttpServer::new(url).unwrap())).await.unwrap(), events)
-}
+use crate::http::script::{PATIENCE, Peer, Request, Server, at_the_deadline, rounds, within};
 
 fn renewals(events: &Mutex<Vec<ClientEvent>>) -> usize {
     let events = events.lock().unwrap();
     events.iter().filter(|event| matches!(event, ClientEvent::SessionRenewed)).count()
-}
-
-fn session(number: usize) -> Option<String> {
-    Some(format!("s{number}"))
-}
-
-/// No request of a session comes before its handshake is over.
-fn check_the_order(sessions: &Sessions) {
-    let mut ready = BTreeSet::new();
-    for seen in sessions.seen() {
-        match seen.what.as_str() {
-            "initialize" => assert_eq!(seen.session, None, "a session is asked for within a session"),
-            "notifications/initialized" => assert!(ready.insert(seen.session.clone()), "{seen:?} twice"),
-            _ => assert!(ready.contains(&seen.session), "{seen:?} before the handshake is over"),
-        }
-    }
 }
 
 /// protocol:H-14: sixty-four calls lose the session together.
@@ -360,12 +162,7 @@ async fn an_idle_client_whose_stream_is_refused_opens_a_new_session() {
     assert!(list.current().followed);
     sessions.lose();
     sessions.cut.notify_waiters();
-    within(async {
-        while sessions.count("GET").get(&session(2)) != Some(&1) {
-            rounds().await;
-        }
-    })
-    .await;
+    within(sessions.stream_of(2)).await;
     assert_eq!(sessions.total("initialize"), 2);
     assert_eq!(renewals(&events), 1);
     // What changed meanwhile was not told: the list is read again.
@@ -384,19 +181,14 @@ async fn a_session_that_is_lost_again_soon_ends_no_subscription() {
     let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
     let (client, events) = connect(&url).await;
     let mut list = within(client.list_tools().watch()).await.unwrap();
-    let stands_in = async |number| {
-        while sessions.count("GET").get(&session(number)) != Some(&1) {
-            rounds().await;
-        }
-    };
     sessions.lose();
     client.notify("notifications/of-ours", None).unwrap();
-    within(stands_in(2)).await;
+    within(sessions.stream_of(2)).await;
     assert!(within(list.changed()).await.unwrap().followed);
     sessions.lose();
     sessions.cut.notify_waiters();
     let minutes = Duration::from_secs(120);
-    at_the_deadline(tokio::time::timeout(minutes, stands_in(3))).await.unwrap();
+    at_the_deadline(tokio::time::timeout(minutes, sessions.stream_of(3))).await.unwrap();
     assert_eq!((sessions.total("initialize"), renewals(&events)), (3, 2));
     let state = within(list.changed()).await.unwrap();
     assert!(state.followed && state.failure.is_none(), "{state:?}");
@@ -494,19 +286,11 @@ async fn a_server_that_loses_every_session_is_no_reason_to_go_on_for_ever() {
 async fn a_standing_stream_that_meets_the_loss_brings_the_next_session() {
     for refusal in REFUSALS {
         let (url, sessions) = Sessions::start(refusal, 1).await;
-        let (builder, events) = recorded(builder());
-        let mut timeouts = HttpTimeouts::default();
-        timeouts.reconnect_initial = Duration::from_millis(5);
-        let server = HttpServer::new(&url).unwrap().timeouts(timeouts);
-        let client = within(builder.connect(server)).await.unwrap();
+        let quick = |timeouts: &mut HttpTimeouts| timeouts.reconnect_initial = Duration::from_millis(5);
+        let (client, events) = connect_with(&url, quick).await;
         sessions.lose();
         sessions.cut.notify_waiters();
-        within(async {
-            while sessions.count("GET").get(&session(2)) != Some(&1) {
-                rounds().await;
-            }
-        })
-        .await;
+        within(sessions.stream_of(2)).await;
         assert_eq!((sessions.total("initialize"), renewals(&events)), (2, 1), "{refusal:?}");
         // What asked for it was answered in the new session, and asked nothing else of the server.
         let pings = BTreeMap::from([(session(1), 1), (session(2), 1)]);
@@ -551,14 +335,18 @@ async fn a_call_whose_stream_is_refused_with_its_session_is_not_sent_again() {
 async fn closing_after_a_loss_asks_nothing_of_the_old_session_twice() {
     for refusal in REFUSALS {
         let (url, sessions) = Sessions::start(refusal, 1).await;
-        let (client, _) = connect(&url).await;
+        // Whoever waits for that long fails.
+        let (client, _) = connect_with(&url, |timeouts| timeouts.close = 10 * PATIENCE).await;
+        within(sessions.stream_of(1)).await;
         sessions.lose();
         // Nobody has noticed.
-        let begun = std::time::Instant::now();
+        let before = sessions.seen().len();
         within(client.close()).await;
-        assert!(begun.elapsed() < Duration::from_secs(4), "{refusal:?}: it waits for something");
-        assert_eq!(sessions.count("DELETE"), BTreeMap::from([(session(1), 1)]));
-        assert_eq!(sessions.total("initialize"), 1);
+        within(client.close()).await;
+        rounds().await;
+        let after = sessions.seen().split_off(before);
+        let asked: Vec<_> = after.into_iter().map(|seen| (seen.what, seen.session)).collect();
+        assert_eq!(asked, [("DELETE".to_owned(), session(1))], "{refusal:?}");
     }
 }
 

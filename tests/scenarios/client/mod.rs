@@ -23,6 +23,7 @@ mod retries;
 mod runtimes;
 mod schema;
 mod secrets;
+mod sessions;
 mod skills;
 mod standing_streams;
 mod stuck;

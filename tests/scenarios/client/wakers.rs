@@ -12,6 +12,8 @@ use mcp_client::{Client, ClientBuilder, Mode, TaskConfig};
 use serde_json::{Value, json};
 
 use super::peer::{Peer, builder, connected, pipe};
+use super::sessions::{BY_THE_BOOK, Sessions, connect_with};
+use crate::http::script::{PATIENCE, within};
 use crate::wakers::{LogListener, in_time};
 
 /// Uses the client when it is woken and when it is dropped.
@@ -203,6 +205,25 @@ fn who_waits_with_others_is_told_whoever_panics() {
         }
         assert!(!client.is_closed());
     });
+}
+
+/// There is one end of the session, and whoever is polled brings it about: the first is kept and not polled any more.
+#[tokio::test]
+async fn who_closes_with_others_is_done_whoever_panics_or_is_not_polled() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    // Whoever waits for that long fails.
+    let (client, _) = connect_with(&url, |timeouts| timeouts.close = 10 * PATIENCE).await;
+    let mut closes: Vec<_> = (0..64).map(|_| Box::pin(client.close())).collect();
+    let woken = closes.iter_mut().enumerate();
+    let woken: Vec<_> = woken.map(|(at, close)| wait(&client, at % 2 == 0, Pin::as_mut(close))).collect();
+    within(client.close()).await;
+    for (at, woken) in woken.iter().enumerate() {
+        assert!(woken.woken.load(Ordering::Relaxed), "{at}");
+    }
+    for close in closes {
+        within(close).await;
+    }
+    assert_eq!(sessions.total("DELETE"), 1);
 }
 
 /// What `tracing` tells is told without the lock, too: whoever listens may look at the client.

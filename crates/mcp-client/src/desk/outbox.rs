@@ -14,7 +14,7 @@ use super::lane::Lane;
 use super::state::Connected;
 use crate::driver::Driver;
 use crate::event::ClientEvent;
-use crate::watched::Watched;
+use mcp_transport::watched::Watched;
 
 #[derive(Default)]
 pub(super) struct Outbox {

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::Desk;
 use super::state::{Listener, Open, State};
 use crate::driver::spans::label;
-use crate::watched::Watcher;
+use mcp_transport::watched::Watcher;
 
 /// An open question that the holder of this value answers.
 ///

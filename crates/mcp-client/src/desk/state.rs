@@ -22,7 +22,7 @@ use super::outbox::{Outbox, Outgoing, Stir};
 use super::{DeskConfig, ElicitationEvent};
 use crate::driver::Driver;
 use crate::event::ClientEvent;
-use crate::watched::Watched;
+use mcp_transport::watched::Watched;
 
 pub(super) type Machine = Elicitations<Arc<str>, ServerRequestId>;
 

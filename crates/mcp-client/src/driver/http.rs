@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_jsonrpc::{PlainAnswer, RequestId};
 use mcp_proto::{ExchangeFailure, Head, Limits, Origin, Transmit, TransmitKind};
@@ -10,7 +9,7 @@ use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
 use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::notices::Notices;
 use super::seeking::Seeking;
@@ -18,7 +17,7 @@ pub(crate) use super::standing_stream::spawn_stream_reader;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
 use crate::spawning::spawn;
-use crate::watched::Watched;
+use mcp_transport::watched::Watched;
 
 /// A connection to one MCP endpoint.
 #[derive(Debug)]
@@ -27,8 +26,6 @@ pub(crate) struct HttpLink {
     background: Arc<Places>,
     /// For requests of the core's own. Not among the others: a server may want an answer before it gives one.
     own: Semaphore,
-    /// The end of the session, once.
-    ending: OnceCell<()>,
     notices: Notices,
     /// The notices that calls were given up, on their way.
     courtesies: Arc<()>,
@@ -43,7 +40,6 @@ impl HttpLink {
             connection,
             background: Arc::new(Places::new(limits.max_background_posts)),
             own: semaphore(limits.max_background_posts),
-            ending: OnceCell::new(),
             courtesies: Arc::default(),
             max_notices: limits.max_waiting_notices,
             seeking: Seeking::default(),
@@ -159,24 +155,13 @@ impl HttpLink {
     }
 
     /// Ends the session, if there is one. The server may refuse that; the connection is gone for us all the same.
-    ///
-    /// Whoever comes while somebody else is at it waits for that, but no longer than it may take: the other's future may not be
-    /// polled any more.
     pub(crate) async fn close(&self, head: RequestHead) {
         self.notices.clear();
-        let ending = self.ending.get_or_init(|| async {
-            if let Err(error) = self.connection.delete_session(head).await {
-                tracing::debug!(%error, "the server did not end the session");
-            }
-        });
-        // Longer than the session's end may take, so that it decides for whoever is at it.
-        let limit = self.connection.timeouts().close.saturating_add(GRACE);
-        let _ = tokio::time::timeout(limit, ending).await;
+        if let Err(error) = self.connection.delete_session(head).await {
+            tracing::debug!(%error, "the server did not end the session");
+        }
     }
 }
-
-/// How much longer than the end of a session whoever waits for it waits.
-const GRACE: Duration = Duration::from_millis(100);
 
 fn semaphore(places: usize) -> Semaphore {
     Semaphore::new(places.min(Semaphore::MAX_PERMITS))
@@ -358,6 +343,7 @@ mod tests {
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Wake, Waker};
+    use std::time::Duration;
 
     use super::*;
 

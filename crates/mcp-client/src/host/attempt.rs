@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::driver::now;
 use crate::error::Error;
 use crate::spawning::spawn;
-use crate::watched::{Watched, Watcher};
+use mcp_transport::watched::{Watched, Watcher};
 
 type Outcome = Option<Result<Client, Error>>;
 

@@ -16,7 +16,7 @@ use crate::client::{Client, Closed};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::spawning::spawn;
-use crate::watched::Watched;
+use mcp_transport::watched::Watched;
 
 /// A closing under way.
 pub(super) struct Closing {

@@ -20,7 +20,7 @@ use super::tool_names::{NamedTool, ToolNames, ToolTable};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::spawning::spawn;
-use crate::watched::{Watched, Watcher};
+use mcp_transport::watched::{Watched, Watcher};
 
 /// How many lists may lie before the keeper; who reads one more waits.
 const MAX_NEWS: usize = 16;

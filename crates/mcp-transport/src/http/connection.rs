@@ -1,7 +1,7 @@
 //! The connection to one server: a handle that any number of tasks may use at once.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use super::exchange::Exchange;
 use super::io::clock::now;
 use super::io::open::{Boxed, Opened, Outgoing, Watch, open};
 use super::io::pool::Pool;
+use super::joint::{Joint, WeakJoint};
 use super::post::{Departure, Post, PostKind, RequestHead};
 use super::sse_channel::{SseReceiver, SseSender, open_channel};
 use crate::{Error, ErrorKind};
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) decode_limits: DecodeLimits,
     pub(crate) session: SessionSlot,
     pub(crate) pool: Arc<Pool>,
+    /// The end of the session, while somebody waits for it.
+    pub(crate) ending: Mutex<WeakJoint<Result<(), Error>>>,
 }
 
 /// A connection to a server: one session, one pool of keep-alive sockets. Cloning gives another handle to the same one.
@@ -128,8 +131,8 @@ impl HttpConnection {
     }
 
     /// Ends the session, if there is one, with a DELETE that takes at most
-    /// [`HttpTimeouts::close`](super::HttpTimeouts::close). Of concurrent callers one sends it. A server that does not let
-    /// clients end sessions (405) or has ended it already (404) causes no error.
+    /// [`HttpTimeouts::close`](super::HttpTimeouts::close). Concurrent callers share one DELETE, whichever of them is polled, and
+    /// all get its result. A server that does not let clients end sessions (405) or has ended it already (404) causes no error.
     ///
     /// # Errors
     ///
@@ -137,7 +140,7 @@ impl HttpConnection {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future closes the socket. The session is forgotten here; the server may or may not know.
+    /// Dropping the last of the futures closes the socket. The session is forgotten here; the server may or may not know.
     pub async fn delete_session(&self, head: RequestHead) -> Result<(), Error> {
         self.deleting_session(head).await
     }
@@ -216,28 +219,44 @@ impl HttpConnection {
 
     fn deleting_session(&self, head: RequestHead) -> Boxed<'_, ()> {
         Box::pin(async move {
-            let shared = &self.shared;
-            let Some(session) = shared.session.take() else { return Ok(()) };
-            let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
-            let mut outgoing =
-                Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
-            let close = shared.config.timeouts.close;
-            let opened = match time::timeout(close, shared.open(&mut outgoing, None)).await {
-                Ok(opened) => opened?,
-                Err(_) => return Err(fault::timeout("the end of the session", close)),
-            };
-            let head = opened.head();
-            let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
-                classify::Verdict::Accepted => Ok(()),
-                classify::Verdict::Unauthorized => {
-                    Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
+            let ending = {
+                let mut ending = self.shared.ending.lock().unwrap_or_else(PoisonError::into_inner);
+                match self.shared.session.take() {
+                    Some(session) => {
+                        let joint = Joint::new(delete_session(Arc::clone(&self.shared), head, session));
+                        *ending = joint.downgrade();
+                        Some(joint)
+                    }
+                    None => ending.get(),
                 }
-                _ => Err(head.refusal().error(None)),
             };
-            shared.pool.put(opened.connection.wire, Some(opened.connection.body));
-            result
+            match ending {
+                Some(ending) => ending.wait().await.unwrap_or_else(|| Err(fault::lost(None))),
+                None => Ok(()),
+            }
         })
     }
+}
+
+async fn delete_session(shared: Arc<Shared>, head: RequestHead, session: SessionId) -> Result<(), Error> {
+    let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
+    let mut outgoing =
+        Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
+    let close = shared.config.timeouts.close;
+    let opened = match time::timeout(close, shared.open(&mut outgoing, None)).await {
+        Ok(opened) => opened?,
+        Err(_) => return Err(fault::timeout("the end of the session", close)),
+    };
+    let head = opened.head();
+    let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
+        classify::Verdict::Accepted => Ok(()),
+        classify::Verdict::Unauthorized => {
+            Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
+        }
+        _ => Err(head.refusal().error(None)),
+    };
+    shared.pool.put(opened.connection.wire, Some(opened.connection.body));
+    result
 }
 
 impl fmt::Debug for HttpConnection {

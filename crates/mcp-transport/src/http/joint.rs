@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+
+use crate::watched::wake_each;
 
 /// The work, for those who wait for it. It is dropped with the last of them.
 pub(crate) struct Joint<T> {
@@ -193,15 +194,13 @@ impl<T> Shared<T> {
             state.stirred |= by_the_work && matches!(state.stage, Stage::Polled);
             state.waiting.drain().map(|(_, waker)| waker).collect()
         };
-        for waker in woken {
-            // One that panics costs no other its wake-up. The panic hook has reported it.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-        }
+        wake_each(woken);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

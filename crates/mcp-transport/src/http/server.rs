@@ -1,7 +1,7 @@
 //! The configuration of an HTTP server. Nothing here causes traffic.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::config::{Config, HttpLimits, HttpTimeouts};
 use super::connection::{HttpConnection, Shared};
@@ -187,6 +187,7 @@ impl HttpServer {
             target: self.target.clone(),
             templates: Templates::new(&self.headers),
             session: SessionSlot::default(),
+            ending: Mutex::default(),
             config: Arc::clone(&self.config),
         })
     }

@@ -36,7 +36,7 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::Error;
+use crate::{Error, watched::wake_each};
 
 /// How many slices one write takes: two a message. More than this many small messages at a time are several writes.
 pub(crate) const BATCH_SLICES: usize = 128;
@@ -353,9 +353,7 @@ impl Released {
 
     /// Wakes those who can go on, and keeps the memory for the next.
     pub(crate) fn wake(&mut self) {
-        for waker in self.woken.drain(..) {
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-        }
+        wake_each(self.woken.drain(..));
     }
 
     pub(crate) fn wakes_nobody(&self) -> bool {

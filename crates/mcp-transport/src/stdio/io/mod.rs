@@ -6,7 +6,6 @@ mod receiver;
 mod sender;
 mod shared;
 mod signal;
-mod waiters;
 
 pub use connection::LineConnection;
 pub use receiver::{LineReceiver, ReceiveCounts};

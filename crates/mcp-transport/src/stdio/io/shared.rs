@@ -17,7 +17,6 @@ use tokio::io::AsyncWrite as _;
 use super::{
     BoxRead, BoxWrite, lock,
     signal::{Flags, Signal},
-    waiters::Waiters,
 };
 use crate::{
     Error, ErrorKind,
@@ -25,6 +24,7 @@ use crate::{
         CloseReport,
         outbox::{BATCH_SLICES, Batch, Outbox, Released, Writer},
     },
+    watched::{Watched, wake_each},
 };
 
 pub(crate) struct Shared {
@@ -42,9 +42,8 @@ pub(crate) struct Shared {
     left_output: Mutex<Option<BoxRead>>,
     /// What a process wrote last to its standard error, from before the report is there.
     last_words: OnceLock<Arc<str>>,
-    report: OnceLock<CloseReport>,
-    /// Those who wait for the report.
-    reported: Waiters,
+    /// How the connection was closed, once it is.
+    report: Watched<Option<CloseReport>>,
 }
 
 struct WriteSide {
@@ -76,8 +75,7 @@ impl Shared {
             reader_waker: Mutex::new(None),
             left_output: Mutex::new(None),
             last_words: OnceLock::new(),
-            report: OnceLock::new(),
-            reported: Waiters::default(),
+            report: Watched::new(None),
         }
     }
 
@@ -205,10 +203,8 @@ impl Shared {
         self.end_sending(error);
         if self.ended.set(error.clone()).is_ok() {
             let waker = lock(&self.reader_waker).take();
-            if let Some(waker) = waker {
-                // One that panics is the application's, and must not take the keeper along. The panic hook has reported it.
-                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-            }
+            // One that panics must not take the keeper along.
+            wake_each(waker);
         }
     }
 
@@ -253,13 +249,13 @@ impl Shared {
     }
 
     pub(super) fn set_report(&self, report: CloseReport) {
-        if self.report.set(report).is_ok() {
-            self.reported.wake();
+        if self.report.current().is_none() {
+            self.report.set(Some(report));
         }
     }
 
     pub(super) async fn report(self: &Arc<Self>) -> CloseReport {
-        self.reported.until(|| self.report.get().copied()).await
+        self.report.until(|report| *report).await
     }
 }
 
@@ -267,7 +263,7 @@ impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
             .field("ended", &self.ended)
-            .field("report", &self.report)
+            .field("report", &self.report.current())
             .finish_non_exhaustive()
     }
 }

@@ -2,22 +2,26 @@
 //!
 //! Who waits may do anything when it is woken or dropped: look at the value, or panic. So every waker is called for itself, and nothing
 //! of the application's under a lock. `tokio::sync::watch` calls them in a row, where one that panics costs the others their wake-up
-//! and ends the task that told, and it drops the value that was under its lock.
+//! and ends the task that told, and it drops the value that was under its lock. So does `Notify`.
+//!
+//! It is in this crate as the lowest that has futures of the application wait for it. The client above needs the same, so that it is
+//! public in the language; it is hidden, as it is about no transport and promises nothing to anybody else.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 /// Who changes the value. Dropping it ends all waiting.
-pub(crate) struct Watched<T> {
+pub struct Watched<T> {
     shared: Arc<Shared<T>>,
 }
 
 /// Who waits for it. A clone has seen what this one has.
 #[derive(Clone)]
-pub(crate) struct Watcher<T> {
+pub struct Watcher<T> {
     shared: Arc<Shared<T>>,
     /// The version that it has seen.
     seen: u64,
@@ -46,28 +50,37 @@ struct Wait<'a, T> {
 
 // Cloning a value must call nothing of the application's: it is done under the lock.
 impl<T: Clone> Watched<T> {
-    pub(crate) fn new(value: T) -> Self {
+    /// Nobody has changed it yet.
+    pub fn new(value: T) -> Self {
         let state = State { value, version: 0, is_final: false, waiting: HashMap::new(), last_place: 0 };
         Self { shared: Arc::new(Shared { state: Mutex::new(state) }) }
     }
 
     /// One who has seen the value as it is.
-    pub(crate) fn watcher(&self) -> Watcher<T> {
+    pub fn watcher(&self) -> Watcher<T> {
         Watcher { shared: Arc::clone(&self.shared), seen: self.shared.lock().version }
     }
 
-    pub(crate) fn current(&self) -> T {
+    /// The value as it is.
+    pub fn current(&self) -> T {
         self.shared.lock().value.clone()
     }
 
-    pub(crate) fn set(&self, value: T) {
+    /// Waits until something is found in the value. Cancel safe. `find` is called under the lock.
+    pub async fn until<R>(&self, find: impl Fn(&T) -> Option<R>) -> R {
+        let mut wait = Wait::new(&self.shared);
+        poll_fn(|context| wait.poll(context, |state| find(&state.value))).await
+    }
+
+    /// Changes the value, and wakes who waits for that.
+    pub fn set(&self, value: T) {
         let (woken, old) = {
             let mut state = self.shared.lock();
             state.version += 1;
             let old = std::mem::replace(&mut state.value, value);
             (std::mem::take(&mut state.waiting), old)
         };
-        wake(woken);
+        wake_each(woken.into_values());
         drop(old);
     }
 }
@@ -79,37 +92,42 @@ impl<T> Drop for Watched<T> {
             state.is_final = true;
             std::mem::take(&mut state.waiting)
         };
-        wake(woken);
+        wake_each(woken.into_values());
     }
 }
 
-/// One that panics is the application's; the panic hook has reported it.
-fn wake(waiting: HashMap<u64, Waker>) {
-    for waker in waiting.into_values() {
+/// Calls every one of them. One that panics is the application's, and costs no other its wake-up; the panic hook has reported it.
+pub fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
         let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 
 impl<T: Clone> Watcher<T> {
-    pub(crate) fn current(&self) -> T {
+    /// The value as it is, which this one has seen no more than before.
+    pub fn current(&self) -> T {
         self.shared.lock().value.clone()
     }
 
     /// Waits for a value that this one has not seen; `None` where none will come. Cancel safe.
-    pub(crate) async fn changed(&mut self) -> Option<T> {
+    pub async fn changed(&mut self) -> Option<T> {
         let seen = self.seen;
         self.wait(|state| state.version != seen).await
     }
 
     /// Waits for such a value, which may be one that was seen; `None` where none will come. Cancel safe. `is_such` is asked under the
     /// lock.
-    pub(crate) async fn when(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
+    pub async fn when(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
         self.wait(|state| is_such(&state.value)).await
     }
 
     async fn wait(&mut self, is_over: impl Fn(&State<T>) -> bool) -> Option<T> {
-        let mut wait = Wait { shared: &self.shared, place: None };
-        let (value, version) = poll_fn(|context| wait.poll(context, &is_over)).await?;
+        let find = |state: &State<T>| match is_over(state) {
+            true => Some(Some((state.value.clone(), state.version))),
+            false => state.is_final.then_some(None),
+        };
+        let mut wait = Wait::new(&self.shared);
+        let (value, version) = poll_fn(|context| wait.poll(context, find)).await?;
         self.seen = version;
         Some(value)
     }
@@ -121,22 +139,25 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: Clone> Wait<'_, T> {
-    fn poll(&mut self, context: &Context<'_>, is_over: impl Fn(&State<T>) -> bool) -> Poll<Option<(T, u64)>> {
+impl<'a, T> Wait<'a, T> {
+    const fn new(shared: &'a Shared<T>) -> Self {
+        Self { shared, place: None }
+    }
+
+    fn poll<R>(&mut self, context: &Context<'_>, find: impl Fn(&State<T>) -> Option<R>) -> Poll<R> {
         // Cloned before the lock is taken, and what is not needed dropped after: both are the application's.
         let waker = context.waker().clone();
         let (polled, unneeded) = {
             let mut state = self.shared.lock();
-            if is_over(&state) {
-                (Poll::Ready(Some((state.value.clone(), state.version))), Some(waker))
-            } else if state.is_final {
-                (Poll::Ready(None), Some(waker))
-            } else {
-                let place = *self.place.get_or_insert_with(|| {
-                    state.last_place += 1;
-                    state.last_place
-                });
-                (Poll::Pending, state.waiting.insert(place, waker))
+            match find(&state) {
+                Some(found) => (Poll::Ready(found), Some(waker)),
+                None => {
+                    let place = *self.place.get_or_insert_with(|| {
+                        state.last_place += 1;
+                        state.last_place
+                    });
+                    (Poll::Pending, state.waiting.insert(place, waker))
+                }
             }
         };
         drop(unneeded);
@@ -149,6 +170,18 @@ impl<T> Drop for Wait<'_, T> {
         let Some(place) = self.place else { return };
         let waker = self.shared.lock().waiting.remove(&place);
         drop(waker);
+    }
+}
+
+impl<T> fmt::Debug for Watched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for Watcher<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher").finish_non_exhaustive()
     }
 }
 
@@ -227,6 +260,21 @@ mod tests {
         assert_eq!(watcher.when(|value| *value > 3).await, Some(4), "one that was seen");
         assert_eq!((watcher.changed().await, watcher.when(|value| *value > 4).await), (None, None));
         assert_eq!((clone.changed().await, clone.changed().await), (Some(4), None));
+    }
+
+    #[test]
+    fn what_is_looked_for_is_found_by_each_who_waits() {
+        let value = Watched::new(None);
+        let mut waits: Vec<_> = (0..2).map(|_| Box::pin(value.until(|value| *value))).collect();
+        let mut poll = || -> Vec<Poll<u32>> {
+            let context = &mut Context::from_waker(Waker::noop());
+            waits.iter_mut().map(|wait| wait.as_mut().poll(context)).collect()
+        };
+        assert_eq!(poll(), [Poll::Pending; 2]);
+        value.set(Some(1));
+        assert_eq!(poll(), [Poll::Ready(1); 2]);
+        drop(waits);
+        assert!(value.shared.lock().waiting.is_empty());
     }
 
     #[test]
