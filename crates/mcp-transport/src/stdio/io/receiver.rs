@@ -42,6 +42,8 @@ pub struct LineReceiver {
     replaced: String,
     /// Lines handed over since the last read.
     lines_of_read: usize,
+    /// It is known that the process has ended, so that what is read from here on is all there is.
+    knows_end: bool,
     left_after_end: usize,
 }
 
@@ -81,6 +83,7 @@ impl LineReceiver {
             announced: false,
             replaced: String::new(),
             lines_of_read: 0,
+            knows_end: false,
             left_after_end: AFTER_END_BYTES,
         }
     }
@@ -152,6 +155,9 @@ impl LineReceiver {
                     // the runtime sees "pending" on a full pipe too, and is polled again soon.
                     if !tokio::task::coop::has_budget_remaining() {
                         return Poll::Pending;
+                    }
+                    if !std::mem::replace(&mut self.knows_end, true) {
+                        continue;
                     }
                     0
                 }

@@ -5,6 +5,8 @@ mod lookup;
 mod stderr_io;
 #[cfg(unix)]
 mod unix_io;
+#[cfg(unix)]
+mod unix_output;
 #[cfg(windows)]
 mod windows_io;
 

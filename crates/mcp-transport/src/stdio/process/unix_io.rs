@@ -25,6 +25,7 @@ use tokio::{
 use super::{
     StderrDrain, environment_of,
     lookup::{file_of, find_program, spawn_error},
+    unix_output::{HasEnded, Output},
 };
 use crate::{
     Error, ErrorKind, ProcessExit, SpawnFailure,
@@ -45,6 +46,8 @@ pub(crate) struct Process {
     /// It was looked at since `exits` was registered: from then on only a signal is a reason to look again.
     looked: bool,
     collected: bool,
+    /// For its output.
+    ended: HasEnded,
 }
 
 /// Starts the server; on error nothing is left running.
@@ -77,11 +80,12 @@ fn wrap(server: &StdioServer, guard: &mut Unwatched) -> io::Result<Spawned> {
     let stderr = ChildStderr::from_std(child.stderr.take().ok_or_else(missing)?)?;
     let exits = signal(SignalKind::child())?;
     let child = guard.0.take().ok_or_else(missing)?;
+    let ended = HasEnded::default();
     Ok(Spawned {
-        output: Box::new(output),
+        output: Box::new(Output::new(output, ended.clone())),
         input: Box::new(input),
         process: KeptProcess {
-            process: Process { child, pid, exits, looked: false, collected: false },
+            process: Process { child, pid, exits, looked: false, collected: false, ended },
             stderr: StderrDrain::new(Box::new(stderr), server.stderr_limits, server.stderr_hook.clone()),
         },
     })
@@ -129,6 +133,7 @@ impl Process {
 
     /// Ends what is left of the group of an exited process, and collects the process.
     pub(crate) fn end(&mut self) -> ProcessExit {
+        self.ended.note();
         self.kill();
         let status = if self.collected { None } else { self.child.try_wait().ok().flatten() };
         self.collected = true;
