@@ -42,6 +42,41 @@ async fn a_cut_stream_is_resumed_after_exactly_the_retry() {
     assert_eq!(outcome.0, ["notification notifications/progress", "result 1"]);
 }
 
+/// protocol:H-14, protocol:H-27: another request may have opened a new session meanwhile, in which the stream is unknown.
+#[tokio::test]
+async fn a_stream_is_resumed_in_the_session_that_it_belongs_to() {
+    let server = Server::start().await;
+    let connection = connect(&server);
+    let accept = async |mut peer: Peer, session: &str| {
+        let head = format!("content-type: application/json\r\nmcp-session-id: {session}\r\n");
+        peer.respond("200 OK", &head, INITIALIZED).await;
+        peer
+    };
+    let (opened, peer) = tokio::join!(exchange(&connection, initialize()), async {
+        let (peer, _) = server.request().await;
+        accept(peer, "s-1").await
+    });
+    opened.1.unwrap();
+    let (called, peer) = tokio::join!(connection.post(call()), async {
+        let (_, mut peer) = request_on_any(&server, peer).await;
+        cut(&mut peer, "id: 1\nretry: 1\ndata:\n\n").await;
+        peer
+    });
+    let (opened, peer) = tokio::join!(exchange(&connection, initialize()), async {
+        let (_, peer) = request_on_any(&server, peer).await;
+        accept(peer, "s-2").await
+    });
+    opened.1.unwrap();
+    let (outcome, ()) = tokio::join!(drain(called.unwrap()), async {
+        let (get, mut peer) = request_on_any(&server, peer).await;
+        let asked = (get.header("mcp-session-id"), get.header("last-event-id"));
+        assert_eq!((get.method.as_str(), asked), ("GET", (Some("s-1"), Some("1"))));
+        peer.respond("404 Not Found", "", "").await;
+    });
+    assert_eq!(outcome.1.unwrap_err().kind(), ErrorKind::SessionLost);
+    assert!(connection.has_session(), "it is the old one that is lost");
+}
+
 /// field:FR-036: two streams do not mix their ids
 #[tokio::test]
 async fn each_stream_has_its_own_cursor() {

@@ -190,14 +190,20 @@ impl HttpConnection {
     fn opening_stream(&self, head: RequestHead) -> Boxed<'_, Option<EventStream>> {
         Box::pin(async move {
             let shared = &self.shared;
-            let mut outgoing = shared.get(&head, "")?;
+            let mut outgoing = shared.get(&head, shared.session.current(), "")?;
             let opened = shared.open(&mut outgoing, shared.config.timeouts.request_head).await?;
             let opened = opened.read_refusal(&shared.config).await;
             let judged = listen::judge(opened.head(), &shared.config);
             match judged {
                 Ok(listen::Opened::Stream) => {
                     let core = ListenCore::new(now(), &shared.config);
-                    Ok(Some(EventStream::new(Arc::clone(shared), core, head, opened.connection)))
+                    Ok(Some(EventStream::new(
+                        Arc::clone(shared),
+                        core,
+                        head,
+                        opened.connection,
+                        opened.session,
+                    )))
                 }
                 other => {
                     shared.pool.put(opened.connection.wire, Some(opened.connection.body));
@@ -328,8 +334,12 @@ impl Shared {
     }
 
     /// A GET that listens, or resumes after `cursor`.
-    pub(crate) fn get(&self, head: &RequestHead, cursor: &str) -> Result<Outgoing, Error> {
-        let session = self.session.current();
+    pub(crate) fn get(
+        &self,
+        head: &RequestHead,
+        session: Option<SessionId>,
+        cursor: &str,
+    ) -> Result<Outgoing, Error> {
         let headers = self.templates.get(head, session.as_ref(), cursor);
         let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
         Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), session })

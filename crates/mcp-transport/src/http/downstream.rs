@@ -10,6 +10,7 @@ use tokio::time::{self, Sleep};
 
 use super::connection::Shared;
 use super::core::machine::{Machine, Step};
+use super::core::session::SessionId;
 use super::io::clock::now;
 use super::io::jitter::jitter;
 use super::io::open::{Open, Opened};
@@ -20,6 +21,8 @@ use crate::Error;
 pub(crate) struct Downstream {
     pub(crate) shared: Arc<Shared>,
     head: RequestHead,
+    /// What the request carried. It is resumed in the same session: another one, opened meanwhile, does not know the stream.
+    pub(crate) session: Option<SessionId>,
     source: Source,
     /// For the deadline of the core. Kept from one piece to the next: they most often have the same.
     timer: Option<Pin<Box<Sleep>>>,
@@ -34,8 +37,13 @@ enum Source {
 }
 
 impl Downstream {
-    pub(crate) fn new(shared: Arc<Shared>, head: RequestHead, connection: Open) -> Self {
-        Self { shared, head, source: Source::Open(connection), timer: None }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        head: RequestHead,
+        connection: Open,
+        session: Option<SessionId>,
+    ) -> Self {
+        Self { shared, head, session, source: Source::Open(connection), timer: None }
     }
 
     /// Does what `core` asks for until a message is ready (`true`) or nothing more comes (`false`).
@@ -96,7 +104,7 @@ impl Downstream {
 
     fn poll_reopen(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if !matches!(self.source, Source::Opening(_)) {
-            let mut outgoing = match self.shared.get(&self.head, core.cursor()) {
+            let mut outgoing = match self.shared.get(&self.head, self.session.clone(), core.cursor()) {
                 Ok(outgoing) => outgoing,
                 Err(error) => return Poll::Ready(core.handle_reopen_failed(now(), jitter(), error)),
             };

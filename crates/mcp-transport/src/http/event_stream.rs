@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::connection::Shared;
 use super::core::listen::ListenCore;
+use super::core::session::SessionId;
 use super::downstream::Downstream;
 use super::io::open::Open;
 use super::post::RequestHead;
@@ -20,11 +21,18 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn new(shared: Arc<Shared>, core: ListenCore, head: RequestHead, connection: Open) -> Self {
-        Self { core, downstream: Downstream::new(shared, head, connection) }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        core: ListenCore,
+        head: RequestHead,
+        connection: Open,
+        session: Option<SessionId>,
+    ) -> Self {
+        Self { core, downstream: Downstream::new(shared, head, connection, session) }
     }
 
-    /// The next message, borrowed until the next call. A message above the size limit is reported and skipped.
+    /// The next message, borrowed until the next call. A message above the size limit is reported and skipped. Where the stream was
+    /// cut and opened again and the server said of no event where it was, [`Received::Gap`] comes first.
     ///
     /// # Errors
     ///

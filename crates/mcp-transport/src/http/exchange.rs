@@ -22,8 +22,6 @@ use crate::{Error, Received, Taker};
 pub struct Exchange {
     core: ExchangeCore,
     downstream: Downstream,
-    /// What the POST carried.
-    session: Option<SessionId>,
 }
 
 impl Exchange {
@@ -34,11 +32,11 @@ impl Exchange {
         connection: Open,
         session: Option<SessionId>,
     ) -> Self {
-        let mut downstream = Downstream::new(shared, head, connection);
+        let mut downstream = Downstream::new(shared, head, connection, session);
         if core.is_done() {
             downstream.release();
         }
-        Self { core, downstream, session }
+        Self { core, downstream }
     }
 
     /// The HTTP status of the response to the POST.
@@ -77,7 +75,7 @@ impl Exchange {
     pub async fn next_or_take(&mut self, take: Taker<'_>) -> Result<Option<Received<'_>>, Error> {
         let advanced = self.downstream.advance(&mut self.core).await;
         if let Err(error) = &advanced {
-            self.downstream.shared.note_lost_session(error, self.session.as_ref());
+            self.downstream.shared.note_lost_session(error, self.downstream.session.as_ref());
         }
         if !advanced? {
             return Ok(None);

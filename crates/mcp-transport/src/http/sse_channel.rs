@@ -35,7 +35,7 @@ pub struct SseReceiver {
 
 /// Opens the event stream and waits for the `endpoint` event; `None` if the URL has no such stream.
 pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSender, SseReceiver)>, Error> {
-    let mut outgoing = shared.get(&RequestHead::default(), "")?;
+    let mut outgoing = shared.get(&RequestHead::default(), None, "")?;
     let opened = shared.open(&mut outgoing, None).await?;
     let head = opened.head();
     match classify(Asked::Listening, head.facts()) {
@@ -49,7 +49,7 @@ pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSend
     }
     let mut core = ChannelCore::new(now(), &shared.config);
     let Opened { moved, connection, .. } = opened;
-    let mut downstream = Downstream::new(Arc::clone(shared), RequestHead::default(), connection);
+    let mut downstream = Downstream::new(Arc::clone(shared), RequestHead::default(), connection, None);
     if !downstream.advance(&mut core).await? {
         return Ok(None);
     }
