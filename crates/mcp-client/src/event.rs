@@ -48,6 +48,12 @@ pub enum ClientEvent {
     /// The server had lost the session, and a new one was opened (Streamable HTTP). Cursors and anything else from the old
     /// session are void; log level and subscriptions have been restored.
     SessionRenewed,
+    /// A subscription was lost and will be requested again, or the GET stream on which a legacy server over HTTP reports changes was
+    /// lost and will be opened again. Until [`SubscriptionRestored`](Self::SubscriptionRestored) or
+    /// [`SessionRenewed`](Self::SessionRenewed) no changes are reported. Servers may close such streams at any time ("Listening for
+    /// Messages from the Server" in the transports of 2025-03-26 to 2025-11-25, "Subscriptions" in 2026-07-28), so this is not a
+    /// [`Diagnostic`](Self::Diagnostic).
+    SubscriptionInterrupted,
     /// A subscription, or the GET stream on which a legacy server over HTTP reports changes, was lost and is open again.
     /// Changes in between were not reported.
     SubscriptionRestored,
@@ -77,6 +83,7 @@ impl Queued for ClientEvent {
             | Self::ListChanged(_)
             | Self::Missed { .. }
             | Self::SessionRenewed
+            | Self::SubscriptionInterrupted
             | Self::SubscriptionRestored => 0,
         };
         size_of::<Self>() + text

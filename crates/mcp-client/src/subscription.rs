@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::client::Client;
+use crate::driver::Interruptions;
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::Listener;
@@ -24,6 +25,7 @@ pub struct Subscription {
     wanted: SubscriptionFilter,
     granted: SubscriptionFilter,
     ended: Option<oneshot::Receiver<Result<(), Error>>>,
+    interruptions: Interruptions,
     task: AbortHandle,
 }
 
@@ -31,6 +33,10 @@ pub struct Subscription {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
+    /// The stream on which the server reports changes was lost and will be opened again: no changes are reported until
+    /// [`Restored`](Self::Restored) or the end of the subscription. This can take a minute or more if the server is down or loses one
+    /// session after another. Interruptions that the transport repairs by itself are not reported.
+    Interrupted,
     /// This list changed.
     List(ListKind),
     /// This listener was too slow and missed some events; read again what matters.
@@ -43,7 +49,9 @@ pub enum Change {
         /// Its URI, as the server wrote it.
         uri: String,
     },
-    /// The subscription was interrupted and is active again. Changes in between were not reported: read again what matters.
+    /// The subscription was interrupted and is active again. Changes in between were not reported, and it is not known which: every
+    /// list and resource subscribed to may have changed, so read again what matters. Also reported after an interruption too short
+    /// for [`Interrupted`](Self::Interrupted), and when another subscription of the client is active again.
     Restored,
 }
 
@@ -70,6 +78,7 @@ impl Client {
             wanted,
             granted: standing.granted,
             ended: Some(standing.ended),
+            interruptions: standing.interruptions,
             task: standing.task,
         })
     }
@@ -82,7 +91,8 @@ impl Subscription {
         &self.granted
     }
 
-    /// The next change; `None` once the server has ended the subscription regularly. Cancel safe.
+    /// The next change; `None` once the server has ended the subscription regularly, or a legacy server over HTTP lost the session
+    /// and offers no stream for changes in the new one. Cancel safe.
     ///
     /// If several subscriptions of a client want the same change, each of them gets it, as often as the server reports it.
     ///
@@ -94,6 +104,7 @@ impl Subscription {
             let event = tokio::select! {
                 biased;
                 event = self.events.next() => event,
+                () = self.interruptions.next() => return Ok(Some(Change::Interrupted)),
                 outcome = ended(&mut self.ended) => return outcome.map(|()| None),
             };
             // The events of a connection end with it, and then so has the subscription.

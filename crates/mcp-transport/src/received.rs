@@ -14,6 +14,9 @@ use crate::Limit;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received<'a> {
+    /// The stream was cut and is open again, from where nobody knows: the server gives its events no ids, so that what it said in
+    /// between is lost. For the stream that belongs to no request.
+    Gap,
     /// A well-formed envelope, or a batch of them; whether the negotiated revision allows batches is the owner's business.
     Message(Incoming<'a>),
     /// Bytes that are not a JSON-RPC envelope: log output on standard output, broken JSON, invalid UTF-8.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_client::model::{LoggingLevel, SubscriptionFilter};
 use mcp_client::transport::http::HttpTimeouts;
-use mcp_client::{ClientEvent, ErrorKind, RawJson};
+use mcp_client::{Change, ClientEvent, ErrorKind, RawJson};
 use serde_json::{Value, json};
 
 use super::peer::{diagnostics, summary};
@@ -181,21 +181,49 @@ async fn a_session_that_is_lost_again_soon_ends_no_subscription() {
     let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
     let (client, events) = connect(&url).await;
     let mut list = within(client.list_tools().watch()).await.unwrap();
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    let mut subscription = within(client.subscription(wanted)).await.unwrap();
     sessions.lose();
     client.notify("notifications/of-ours", None).unwrap();
     within(sessions.stream_of(2)).await;
     assert!(within(list.changed()).await.unwrap().followed);
     sessions.lose();
     sessions.cut.notify_waiters();
+    // Whoever listens knows at once that for a minute nothing is heard.
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
+    assert_eq!(sessions.total("initialize"), 2);
     let minutes = Duration::from_secs(120);
     at_the_deadline(tokio::time::timeout(minutes, sessions.stream_of(3))).await.unwrap();
     assert_eq!((sessions.total("initialize"), renewals(&events)), (3, 2));
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
     let state = within(list.changed()).await.unwrap();
     assert!(state.followed && state.failure.is_none(), "{state:?}");
     sessions.word.notify_waiters();
     assert!(within(list.changed()).await.unwrap().followed);
     assert!(diagnostics(&events).is_empty(), "{:?}", diagnostics(&events));
     within(client.close()).await;
+}
+
+/// The new session may have no stream where the old one had: what stood on that hears nothing any more, and ends.
+#[tokio::test]
+async fn a_new_session_without_a_stream_ends_what_stood_on_the_old_one() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, events) = connect(&url).await;
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    let mut subscription = within(client.subscription(wanted.clone())).await.unwrap();
+    assert_eq!(subscription.granted(), &wanted);
+    {
+        let mut state = sessions.state.lock().unwrap();
+        (state.known, state.has_streams) = (false, false);
+    }
+    within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
+    assert_eq!(within(subscription.next()).await.unwrap(), None);
+    assert_eq!(diagnostics(&events), ["stream_lost"]);
+    assert_eq!(within(client.subscription(wanted)).await.unwrap().granted(), &SubscriptionFilter::new());
 }
 
 /// A notification waits for the session that a call was making when it was given up; where nobody asks for anything else it would wait

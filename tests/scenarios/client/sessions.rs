@@ -58,18 +58,20 @@ pub(super) struct Sessions {
     pub(super) cut: Notify,
 }
 
-#[derive(Default)]
 pub(super) struct State {
     seen: Vec<Seen>,
     newest: usize,
     pub(super) known: bool,
     /// Every session is lost as soon as it stands.
     pub(super) loses_all: bool,
+    /// There is a standing stream in each.
+    pub(super) has_streams: bool,
 }
 
 impl Sessions {
     pub(super) async fn start(refusal: Refusal, together: usize) -> (String, Arc<Self>) {
-        let state = Mutex::default();
+        let state = State { seen: Vec::new(), newest: 0, known: false, loses_all: false, has_streams: true };
+        let state = Mutex::new(state);
         let refused = watch::Sender::new(0);
         let this =
             Arc::new(Self { refusal, state, together, refused, word: Notify::new(), cut: Notify::new() });
@@ -160,6 +162,9 @@ impl Sessions {
             return true;
         }
         match (request.method.as_str(), message["id"].is_null()) {
+            ("GET", _) if !self.state.lock().unwrap().has_streams => {
+                peer.respond("405 Method Not Allowed", "", "").await;
+            }
             ("GET", _) => {
                 peer.stream("").await;
                 peer.chunk("retry: 1\n\n").await;

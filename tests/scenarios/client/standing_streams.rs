@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mcp_client::model::SubscriptionFilter;
 use mcp_client::{Change, Client, ClientEvent, ErrorKind, HttpServer, Limits};
@@ -98,6 +99,16 @@ async fn connect(url: &str, max_resubscriptions: u32) -> (Client, Arc<Mutex<Vec<
     (within(builder.connect(HttpServer::new(url).unwrap())).await.unwrap(), events)
 }
 
+/// What was told of streams that were lost and stand again.
+fn gaps(events: &Mutex<Vec<ClientEvent>>) -> Vec<&'static str> {
+    let gap = |event: &ClientEvent| match event {
+        ClientEvent::SubscriptionInterrupted => Some("interrupted"),
+        ClientEvent::SubscriptionRestored => Some("restored"),
+        _ => None,
+    };
+    events.lock().unwrap().iter().filter_map(gap).collect()
+}
+
 fn of_tools() -> SubscriptionFilter {
     let mut wanted = SubscriptionFilter::new();
     wanted.tools_list_changed = Some(true);
@@ -115,6 +126,7 @@ async fn a_stream_that_is_lost_for_good_ends_the_subscriptions_on_it() {
     listened.word.notify_waiters();
     assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::List(mcp_client::ListKind::Tools)));
     listened.cut.notify_waiters();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
     assert_eq!(within(subscription.next()).await.unwrap_err().kind(), ErrorKind::Transport);
     assert_eq!(within(subscription.next()).await.unwrap(), None);
     while within(list.changed()).await.unwrap().followed {}
@@ -159,10 +171,63 @@ async fn a_stream_that_comes_back_is_told_and_the_list_read_again() {
         }
         let state = at_the_deadline(list.changed()).await.unwrap();
         assert!(state.followed && state.reads >= 2, "{answers:?}");
-        let restored = |event: &ClientEvent| matches!(event, ClientEvent::SubscriptionRestored);
-        assert_eq!(events.lock().unwrap().iter().filter(|event| restored(event)).count(), 1);
+        assert_eq!(gaps(&events), ["interrupted", "restored"], "{answers:?}");
         listened.word.notify_waiters();
         within(list.changed()).await.unwrap();
         assert!(diagnostics(&events).is_empty());
     }
+}
+
+/// What was given up is tried again when the server is there again, without a new connection, and not with each call.
+#[tokio::test]
+async fn a_stream_that_was_given_up_is_tried_again_when_the_server_answers() {
+    let refused = Get::Refused("503 Service Unavailable");
+    // The transport opens it again five times by itself.
+    let answers = [&[Get::Stream][..], &[refused; 6], &[Get::Stream]].concat();
+    let (url, listened) = Listened::start(&answers).await;
+    let (client, events) = connect(&url, 0).await;
+    let mut subscription = within(client.subscription(of_tools())).await.unwrap();
+    listened.cut.notify_waiters();
+    let ended = async { while subscription.next().await.is_ok() {} };
+    at_the_deadline(ended).await;
+    let gets = || listened.gets.load(Ordering::SeqCst);
+    for (asked, expected) in [(6, "given up"), (7, "refused once more"), (8, "there again")] {
+        // However many calls, within the minute there is no reason to ask.
+        for _ in 0..3 {
+            within(client.list_tools().page()).await.unwrap();
+        }
+        rounds().await;
+        assert_eq!(gets(), asked, "{expected}");
+        if asked < 8 {
+            at_the_deadline(tokio::time::sleep(Duration::from_secs(61))).await;
+            assert_eq!(gets(), asked, "nobody has heard of the server");
+            within(client.list_tools().page()).await.unwrap();
+            within(async {
+                while gets() == asked {
+                    rounds().await;
+                }
+            })
+            .await;
+        }
+    }
+    assert_eq!(gaps(&events), ["interrupted", "restored"]);
+    assert_eq!(diagnostics(&events), ["stream_lost"]);
+    let mut subscription = within(client.subscription(of_tools())).await.unwrap();
+    assert_eq!(subscription.granted(), &of_tools());
+    listened.word.notify_waiters();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::List(mcp_client::ListKind::Tools)));
+}
+
+/// A server that gives its events no ids cannot say what was missed while its stream was cut.
+#[tokio::test]
+async fn a_stream_that_goes_on_from_nowhere_has_the_list_read_again() {
+    let (url, listened) = Listened::start(&[Get::Stream]).await;
+    let (client, events) = connect(&url, 12).await;
+    let mut list = within(client.list_tools().watch()).await.unwrap();
+    let mut subscription = within(client.subscription(of_tools())).await.unwrap();
+    listened.cut.notify_waiters();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
+    assert_eq!(within(list.changed()).await.unwrap().reads, 2);
+    assert_eq!(gaps(&events), ["restored"], "too short to be told before");
+    assert_eq!(listened.gets.load(Ordering::SeqCst), 2);
 }

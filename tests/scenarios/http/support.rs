@@ -123,6 +123,7 @@ pub(crate) fn short(received: &Received<'_>) -> String {
         Received::Invalid { .. } => "invalid".to_owned(),
         Received::OversizedStart { .. } => "oversized start".to_owned(),
         Received::Oversized { .. } => "oversized".to_owned(),
+        Received::Gap => "gap".to_owned(),
         _ => "new kind".to_owned(),
     }
 }

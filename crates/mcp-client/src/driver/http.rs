@@ -80,6 +80,7 @@ impl HttpLink {
             Err(error) => return refused(call, error),
         };
         call.answered_with(exchange.status());
+        call.driver.hearing.note_sign();
         let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer, Some(call.id));
         loop {
             tokio::select! {

@@ -16,6 +16,7 @@ mod calling;
 mod channel;
 mod deadlines;
 mod few;
+mod hearing;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(not(feature = "http"))]
@@ -42,7 +43,7 @@ mod tasking;
 mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
@@ -63,6 +64,7 @@ use crate::event_queue::{EventQueue, Listener};
 use crate::sampling::ErasedSampling;
 
 pub(crate) use channel::Receiver;
+pub(crate) use hearing::Interruptions;
 pub(crate) use http::{HttpLink, SessionHead};
 pub(crate) use line::LineLink;
 pub(crate) use slot::{CallResult, ReadResult};
@@ -70,6 +72,7 @@ pub(crate) use sse::SseLink;
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use deadlines::Deadlines;
+use hearing::{Heard, Hearing};
 use line::LineUse;
 use open_call::OpenCall;
 use slot::Slot;
@@ -101,8 +104,8 @@ pub(crate) struct Driver {
     deadlines: Deadlines,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Arc<Notify>,
-    /// What belongs to no call cannot be heard.
-    is_deaf: AtomicBool,
+    /// Whether what belongs to no call is heard.
+    hearing: Arc<Hearing>,
     /// What the application connected to, for handlers.
     server: String,
     /// Of which server of a host it is the connection.
@@ -165,7 +168,7 @@ impl Driver {
             deadlines: Deadlines::watched_for(Weak::clone(driver), &runtime),
             runtime,
             renewals: Arc::default(),
-            is_deaf: AtomicBool::new(false),
+            hearing: Arc::new(Hearing::new()),
             server,
             place,
         })
@@ -399,7 +402,7 @@ impl Driver {
 
     /// Whether the server has no way to tell of changes, or none any more.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.is_deaf.load(Ordering::Acquire)
+        self.hearing.current() == Heard::No
     }
 
     pub(crate) fn is_closed(&self) -> bool {

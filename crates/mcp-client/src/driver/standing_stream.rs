@@ -6,22 +6,24 @@
 //!   Opening ──────> Reading ──lost──> Waiting ──────────────────────────┴──> Opening
 //!      │ none                            │ too often in a row
 //!      └────────────> Deaf <─────────────┘         Deaf, or any other: a new session ──> Opening
+//!                      └──where it was lost, a minute later: the server answers a call ──> Opening
 //! ```
 //!
 //! A broken stream is opened again by the transport, with what it needs to miss nothing. What comes here is a stream that is lost
-//! all the same: it is opened anew, and whoever listens hears that something may have been missed. While nothing can be heard
-//! subscriptions that stand end, and later ones are granted nothing.
+//! all the same: whoever listens hears that, it is opened anew, and whoever listens hears that something may have been missed. While
+//! nothing can be heard subscriptions that stood end, and later ones are granted nothing.
 
-use std::sync::atomic::Ordering;
+use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use mcp_proto::{CallId, Diagnostic, DiagnosticKind, Origin};
-use mcp_transport::ErrorKind;
 use mcp_transport::http::HttpConnection;
+use mcp_transport::{ErrorKind, Received};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 
+use super::hearing::Heard;
 use super::http::HttpLink;
 use super::subscribing::{AbortOnDrop, Schedule};
 use super::{Driver, Link, Writes, now};
@@ -34,6 +36,9 @@ use crate::spawning::spawn;
 /// each connection this wait.
 const STREAM_WAIT: Duration = Duration::from_millis(250);
 
+/// How long a stream that was given up is left alone before an answer of the server is a reason to try once more.
+const REST: Duration = Duration::from_secs(60);
+
 /// Starts the task that reads the standing stream, if the server has one, and gives it a moment to be there.
 pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -> AbortHandle {
     let (opened, is_open) = oneshot::channel();
@@ -43,6 +48,8 @@ pub(crate) async fn spawn_stream_reader(driver: &Arc<Driver>, link: &HttpLink) -
         opened: Some(opened),
         schedule: Schedule::new(driver.limits().max_resubscriptions),
         lost: None,
+        is_interrupted: false,
+        has_stood: false,
         has_asked: false,
     };
     let reader = spawn(&driver.runtime, reader.run(Arc::clone(&driver.renewals)));
@@ -62,6 +69,10 @@ struct Reader {
     schedule: Schedule,
     /// Why the newest stream of the session was lost: something may have been said that nobody heard.
     lost: Option<mcp_transport::Error>,
+    /// Whoever listens was told that there is no stream at the moment.
+    is_interrupted: bool,
+    /// There was a stream, be it in an earlier session.
+    has_stood: bool,
     /// It has asked for a new session since there was a stream.
     has_asked: bool,
 }
@@ -100,24 +111,58 @@ impl Reader {
                 }
             };
             self.lost = error;
+            self.tell_interruption();
             tokio::select! {
                 biased;
                 () = renewals.notified() => self.begin_anew(),
                 goes_on = self.prepare(is_session) => if !goes_on {
                     let Some(driver) = self.driver.upgrade() else { return };
-                    driver.fall_deaf(self.lost.take());
+                    driver.fall_deaf(self.lost.take(), self.has_stood);
                     drop(driver);
-                    // A new session may have one.
-                    renewals.notified().await;
-                    self.begin_anew();
+                    tokio::select! {
+                        biased;
+                        // A new session may have one.
+                        () = renewals.notified() => self.begin_anew(),
+                        () = self.rest() => {}
+                    }
                 },
             }
         }
     }
 
-    /// There is a new session.
+    /// There is a new session, which is told by itself.
     fn begin_anew(&mut self) {
-        (self.lost, self.has_asked) = (None, false);
+        (self.lost, self.is_interrupted, self.has_asked) = (None, false, false);
+        if let Some(driver) = self.driver.upgrade()
+            && driver.hearing.current() == Heard::Interrupted
+        {
+            driver.hearing.set(Heard::Yes);
+        }
+    }
+
+    /// Tells once that the stream was lost, if it was.
+    fn tell_interruption(&mut self) {
+        if self.lost.is_none() || std::mem::replace(&mut self.is_interrupted, true) {
+            return;
+        }
+        if let Some(driver) = self.driver.upgrade() {
+            driver.hearing.set(Heard::Interrupted);
+            driver.emit(ClientEvent::SubscriptionInterrupted);
+        }
+    }
+
+    /// Waits until a server that had a stream may have one again. One that answers calls as ever and opens no stream is asked for it
+    /// once a minute.
+    async fn rest(&self) {
+        if !self.is_interrupted {
+            return pending().await;
+        }
+        tokio::time::sleep(REST).await;
+        let Some(driver) = self.driver.upgrade() else { return };
+        let hearing = Arc::clone(&driver.hearing);
+        // What waits here must not keep the connection.
+        drop(driver);
+        hearing.sign().await;
     }
 
     /// Waits until it is worth while to open a stream in place of the lost one. `false`: it is not.
@@ -137,10 +182,13 @@ impl Reader {
             return false;
         }
         self.has_asked = true;
+        let mut has_waited = false;
         let is_sought = loop {
             let Some(driver) = self.driver.upgrade() else { return false };
             let Link::Http(link) = driver.link() else { return false };
-            let Err(wait) = link.seeking.begin(now()) else {
+            // Others that ask again and again, and in vain, hold it up once.
+            let begun = link.seeking.begin(now());
+            let Some(wait) = begun.err().filter(|_| !std::mem::replace(&mut has_waited, true)) else {
                 // By a task of its own: its call goes on in the new session, which ends the waiting here.
                 let seeking = Arc::clone(&driver);
                 let (sought, is_sought) = oneshot::channel();
@@ -175,9 +223,9 @@ impl Reader {
         };
         let begun = now();
         if let Some(driver) = self.driver.upgrade() {
-            driver.is_deaf.store(false, Ordering::Release);
-            self.has_asked = false;
-            if self.lost.take().is_some() {
+            driver.hearing.set(Heard::Yes);
+            (self.lost, self.has_asked, self.has_stood) = (None, false, true);
+            if std::mem::take(&mut self.is_interrupted) {
                 driver.emit(ClientEvent::SubscriptionRestored);
             }
         }
@@ -189,6 +237,7 @@ impl Reader {
             let received = stream.next().await;
             let Some(driver) = self.driver.upgrade() else { return Ended::Over };
             match received {
+                Ok(Some(Received::Gap)) => driver.emit(ClientEvent::SubscriptionRestored),
                 Ok(Some(received)) => driver.handle(Origin::Channel, received),
                 Ok(None) => return Ended::Absent,
                 Err(error) => break error,
@@ -201,19 +250,26 @@ impl Reader {
 }
 
 impl Driver {
-    /// Nothing that belongs to no call is heard any more: what stands on that ends, where it is by an error.
-    fn fall_deaf(self: &Arc<Self>, error: Option<mcp_transport::Error>) {
-        self.is_deaf.store(true, Ordering::Release);
-        let Some(error) = error else { return };
+    /// Nothing that belongs to no call is heard any more: what stands on that ends. Where the stream was lost, by that error; where a
+    /// new session has none, as by the server. What began when that was so already was granted nothing, and goes on.
+    fn fall_deaf(self: &Arc<Self>, error: Option<mcp_transport::Error>, has_stood: bool) {
+        let before = self.hearing.set(Heard::No);
+        if before == Heard::No || error.is_none() && !has_stood {
+            return;
+        }
         self.change(Writes::Later, |state, outbox, now| {
             let standing: Vec<CallId> = state.core.subscriptions().collect();
             for call in standing {
                 if let Some(slot) = state.slots.get_mut(&call) {
-                    outbox.wake(slot.fail(Error::transport_failed(error.clone())));
+                    outbox.wake(match &error {
+                        Some(error) => slot.fail(Error::transport_failed(error.clone())),
+                        None => slot.finish(),
+                    });
                 }
                 state.core.cancel(now, call, None);
             }
-            let lost = format!("the stream for messages outside of calls is lost: {error}");
+            let why = error.map_or_else(|| "the new session has none".to_owned(), |error| error.to_string());
+            let lost = format!("the stream for messages outside of calls is lost: {why}");
             state.core.report(Diagnostic::new(DiagnosticKind::StreamLost, lost));
         });
     }

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use mcp_model::SubscriptionFilter;
 use mcp_proto::{CallError, CallOptions};
+use mcp_transport::watched::Watched;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::slot::Slot;
-use super::{Driver, OpenCall, now};
+use super::{Driver, Interruptions, OpenCall, now};
 use crate::error::{Error, ErrorKind};
+use crate::event::ClientEvent;
 use crate::spawning::spawn;
 
 /// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
@@ -26,6 +28,7 @@ pub(crate) struct Standing {
     pub(crate) granted: SubscriptionFilter,
     /// How it ended, once it did.
     pub(crate) ended: oneshot::Receiver<Result<(), Error>>,
+    pub(crate) interruptions: Interruptions,
     pub(crate) task: AbortHandle,
 }
 
@@ -45,7 +48,9 @@ impl Driver {
         let (stand, stands) = oneshot::channel();
         let first = self.listen_for(&wanted, &options, false)?;
         let driver = Arc::clone(&self);
-        let keeper = Keeper { driver: self, wanted, options };
+        let is_interrupted = Watched::new(false);
+        let interruptions = Interruptions::new(is_interrupted.watcher(), &driver.hearing);
+        let keeper = Keeper { driver: self, wanted, options, is_interrupted };
         // The task owns the call: aborting it ends the subscription.
         let task = spawn(&driver.runtime, async move { drop(end.send(keeper.keep(first, stand).await)) });
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
@@ -54,7 +59,7 @@ impl Driver {
                 unless_granted.0 = None;
                 // A legacy server need not be asked, and grants what it cannot keep.
                 let granted = if driver.is_deaf() { SubscriptionFilter::new() } else { granted };
-                Ok(Standing { granted, ended, task })
+                Ok(Standing { granted, ended, interruptions, task })
             }
             Err(_) => Err(driver.here(early(ended.await))),
         }
@@ -87,12 +92,9 @@ fn early(outcome: Result<Result<(), Error>, oneshot::error::RecvError>) -> Error
     }
 }
 
-/// Tells the first grant to whom it waits for.
-fn stands(stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
-    if let Some(stand) = stand.take() {
-        // Nobody is there any more: then this task is about to be aborted.
-        let _ = stand.send(granted);
-    }
+/// Whether a call could not be opened as others have all the room.
+fn is_for_want_of_room(error: &Error) -> bool {
+    error.kind() == ErrorKind::LimitExceeded
 }
 
 /// Ends the task of a subscription that nobody waits for.
@@ -110,6 +112,8 @@ struct Keeper {
     driver: Arc<Driver>,
     wanted: SubscriptionFilter,
     options: CallOptions,
+    /// It was lost, and is about to be asked for again.
+    is_interrupted: Watched<bool>,
 }
 
 impl Keeper {
@@ -130,8 +134,25 @@ impl Keeper {
                 return Err(error);
             }
             let Some(wait) = schedule.next_wait() else { return Err(error) };
+            if !self.is_interrupted.current() {
+                self.is_interrupted.set(true);
+                self.driver.emit(ClientEvent::SubscriptionInterrupted);
+            }
             tokio::time::sleep(wait).await;
-            asked = self.driver.listen_for(&self.wanted, &self.options, true)?;
+            asked = self.ask_again(&mut schedule).await?;
+        }
+    }
+
+    /// Asks once more, when there is room for one more call: many calls may be open at this moment.
+    async fn ask_again(&self, schedule: &mut Schedule) -> Result<Asked, Error> {
+        loop {
+            match self.driver.listen_for(&self.wanted, &self.options, true) {
+                Err(error) if is_for_want_of_room(&error) => {
+                    let Some(wait) = schedule.next_wait() else { return Err(error) };
+                    tokio::time::sleep(wait).await;
+                }
+                asked => return asked,
+            }
         }
     }
 
@@ -146,7 +167,7 @@ impl Keeper {
         let outcome = tokio::select! {
             biased;
             Ok(granted) = &mut granted => {
-                stands(stand, granted);
+                self.stands(stand, granted);
                 let granted_at = now();
                 let outcome = driving.await;
                 schedule.stood(now().saturating_duration_since(granted_at));
@@ -155,12 +176,23 @@ impl Keeper {
             outcome = &mut driving => {
                 // Grant and end may come in one piece.
                 if let Ok(granted) = granted.try_recv() {
-                    stands(stand, granted);
+                    self.stands(stand, granted);
                 }
                 outcome
             }
         };
         outcome.map(drop)
+    }
+
+    /// The server has granted it. The first grant is told to whom it waits for.
+    fn stands(&self, stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
+        if self.is_interrupted.current() {
+            self.is_interrupted.set(false);
+        }
+        if let Some(stand) = stand.take() {
+            // Nobody is there any more: then this task is about to be aborted.
+            let _ = stand.send(granted);
+        }
     }
 
     /// Whether the stream was lost and not the connection.

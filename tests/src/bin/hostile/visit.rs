@@ -158,7 +158,15 @@ async fn listen(client: &Client, deadline: Duration, expected: Told) -> (Result<
         Err(_) => return (Ok(()), Some(format!("no subscription and no error within {deadline:?}"))),
     };
     let patience = if expected == Told::Nothing { SHORT } else { LONG };
-    let told = match timeout(patience, subscription.next()).await {
+    let telling = async {
+        loop {
+            match subscription.next().await {
+                Ok(Some(Change::Interrupted)) => {}
+                told => return told,
+            }
+        }
+    };
+    let told = match timeout(patience, telling).await {
         Ok(Err(error)) => return (Err(error), None),
         Ok(Ok(None)) => Told::End,
         Ok(Ok(Some(Change::Restored))) => Told::Restored,

@@ -27,6 +27,8 @@ pub(crate) struct ListenCore {
     payload: Payload,
     /// A message above the limit was passed over.
     overflow: Option<Overflow>,
+    /// It was opened again without a cursor, which nobody was told yet.
+    has_gap: bool,
     config: Arc<Config>,
 }
 
@@ -65,12 +67,16 @@ impl ListenCore {
             state: State::Streaming,
             payload: Payload::Bytes(Bytes::new()),
             overflow: None,
+            has_gap: false,
             config: Arc::clone(config),
         }
     }
 
     /// Hands out the message that `Step::Message` announced. One that is too large costs only itself.
     pub(crate) fn message(&mut self, limits: &DecodeLimits) -> Received<'_> {
+        if std::mem::take(&mut self.has_gap) {
+            return Received::Gap;
+        }
         if let Some(overflow) = self.overflow.take() {
             return overflow.into_received();
         }
@@ -93,6 +99,7 @@ impl Machine for ListenCore {
         Ok(match self.state {
             State::Done => Step::Done,
             State::Reopening => Step::Reopen,
+            State::Streaming if self.has_gap => Step::Message,
             State::Streaming => match self.source.next() {
                 Ok(Some(payload)) => {
                     self.payload = payload;
@@ -158,6 +165,7 @@ impl Machine for ListenCore {
         let refusal = head.refusal();
         match classify(Asked::Listening, head.facts()) {
             Verdict::Stream => {
+                self.has_gap |= self.source.cursor().is_empty();
                 self.source.reopened(now);
                 self.state = State::Streaming;
                 Ok(())
