@@ -28,6 +28,7 @@ pub mod skills;
 mod spawning;
 mod subscription;
 mod tasks;
+mod telling;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, Closed};

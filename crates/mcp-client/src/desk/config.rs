@@ -21,7 +21,7 @@ pub struct DeskConfig {
     /// How often the inbox is polled for answers while questions are open. Default 250 ms.
     pub inbox_poll_interval: Duration,
     /// How many elicitation events are queued for the listeners of one connection while a listener blocks or uses the desk
-    /// itself. Default 1,024. Further ones are counted and reported as [`ClientEvent::Missed`](crate::ClientEvent::Missed). At
+    /// itself. Default 1,024. The oldest give way, counted and reported as [`ClientEvent::Missed`](crate::ClientEvent::Missed). At
     /// least 1.
     pub max_waiting_events: usize,
     /// How many ended questions are kept to be reported to an inbox that failed to record them. Default 1,024. At the limit

@@ -40,7 +40,6 @@ mod state;
 mod subscribing;
 mod taking;
 mod tasking;
-mod telling;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU16;
@@ -62,6 +61,7 @@ use crate::error::{Error, Place};
 use crate::event::ClientEvent;
 use crate::event_queue::{EventQueue, Listener};
 use crate::sampling::ErasedSampling;
+use crate::telling::Telling;
 
 pub(crate) use channel::Receiver;
 pub(crate) use hearing::Interruptions;
@@ -77,7 +77,6 @@ use line::LineUse;
 use open_call::OpenCall;
 use slot::Slot;
 use state::{ForDesk, Outbox, State, Writes};
-use telling::Telling;
 
 /// Called with each progress of a call, on the task of the call.
 pub(crate) type ProgressFn = Box<dyn FnMut(ProgressNotificationParams) + Send>;

@@ -1,28 +1,29 @@
-//! Telling the listener of the application what happened: one event after another, in the order in which it happened.
+//! Telling a listener what happened: one event after another, in the order in which it happened.
 //!
-//! Things happen under the driver's lock and are told without it, by whichever thread made them happen. Two threads, or a
-//! listener that uses the connection while it is told, could overtake each other: something would be told after the end of
-//! the connection. So what happened is put into the queue of events under the lock, and one thread at a time takes it out.
+//! Things happen under a lock (the driver's, the desk's) and are told without it, by whichever thread made them happen. Two threads, or
+//! a listener that uses the connection while it is told, could overtake each other: something would be told after the end of
+//! the connection. So what happened is put into a queue of events under the lock, and one thread at a time takes it out. What waits
+//! too long gives way as in every [`EventQueue`](crate::event_queue::EventQueue): the oldest, counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::ClientEvent;
 use crate::event_queue::Listener;
 
-/// The place of the application's listener in the queue of events.
-pub(super) struct Telling {
+/// The place of a listener in a queue of events, and the turn of whoever tells it.
+pub(crate) struct Telling {
     place: Listener,
     /// Somebody is telling.
     flows: AtomicBool,
 }
 
 impl Telling {
-    pub(super) fn new(place: Listener) -> Self {
+    pub(crate) fn new(place: Listener) -> Self {
         Self { place, flows: AtomicBool::new(false) }
     }
 
     /// Tells everything that waits. Where another thread, or a caller of this one, is at it already, that one does.
-    pub(super) fn flow(&self, tell: impl Fn(ClientEvent)) {
+    pub(crate) fn flow(&self, tell: impl Fn(ClientEvent)) {
         // Looked at again after each turn: whoever put something in meanwhile found somebody at it.
         while self.place.has_next() {
             if self.flows.swap(true, Ordering::AcqRel) {
