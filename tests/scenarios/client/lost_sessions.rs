@@ -358,6 +358,27 @@ async fn a_call_whose_stream_is_refused_with_its_session_is_not_sent_again() {
     }
 }
 
+/// The call that carries a new handshake has done nothing when that fails on its way, and says so.
+#[tokio::test]
+async fn a_handshake_that_is_cut_leaves_no_doubt_about_the_call_that_carries_it() {
+    for cut in ["initialize", "notifications/initialized"] {
+        let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+        let (client, _) = connect(&url).await;
+        {
+            let mut state = sessions.state.lock().unwrap();
+            (state.known, state.breaks_under) = (false, Some(cut));
+        }
+        let error = within(client.call_tool("t", json!({})).into_future()).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.outcome_unknown()),
+            (ErrorKind::Transport, false),
+            "{cut}: {error:?}"
+        );
+        within(client.call_tool("t", json!({})).into_future()).await.unwrap();
+        check_the_order(&sessions);
+    }
+}
+
 /// protocol:H-16: a session that is lost is not ended, and closing does not wait for a server that does not know it.
 #[tokio::test]
 async fn closing_after_a_loss_asks_nothing_of_the_old_session_twice() {

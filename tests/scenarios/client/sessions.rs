@@ -66,11 +66,20 @@ pub(super) struct State {
     pub(super) loses_all: bool,
     /// There is a standing stream in each.
     pub(super) has_streams: bool,
+    /// The connection breaks under the next of these messages.
+    pub(super) breaks_under: Option<&'static str>,
 }
 
 impl Sessions {
     pub(super) async fn start(refusal: Refusal, together: usize) -> (String, Arc<Self>) {
-        let state = State { seen: Vec::new(), newest: 0, known: false, loses_all: false, has_streams: true };
+        let state = State {
+            seen: Vec::new(),
+            newest: 0,
+            known: false,
+            loses_all: false,
+            has_streams: true,
+            breaks_under: None,
+        };
         let state = Mutex::new(state);
         let refused = watch::Sender::new(0);
         let this =
@@ -137,6 +146,10 @@ impl Sessions {
 
     async fn answer(&self, peer: &mut Peer, request: &Request) -> bool {
         let (message, what, is_known) = self.note(request);
+        let breaks = |state: &mut State| state.breaks_under.take_if(|broken| *broken == what).is_some();
+        if breaks(&mut self.state.lock().unwrap()) {
+            return false;
+        }
         if what == "initialize" {
             let session = {
                 let mut state = self.state.lock().unwrap();

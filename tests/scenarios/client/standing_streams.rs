@@ -1,6 +1,7 @@
 //! The stream on which a legacy server tells what belongs to no call: what becomes of those who listen when it is lost, or when
 //! there is none. For lost sessions see `lost_sessions`.
 
+use std::future::IntoFuture as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::peer::{builder, diagnostics, recorded};
-use crate::http::script::{Peer, Server, at_the_deadline, rounds, within};
+use crate::http::script::{Peer, Request, Server, at_the_deadline, rounds, within};
 
 /// What a GET is answered with.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +127,6 @@ async fn a_stream_that_is_lost_for_good_ends_the_subscriptions_on_it() {
     listened.word.notify_waiters();
     assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::List(mcp_client::ListKind::Tools)));
     listened.cut.notify_waiters();
-    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
     assert_eq!(within(subscription.next()).await.unwrap_err().kind(), ErrorKind::Transport);
     assert_eq!(within(subscription.next()).await.unwrap(), None);
     while within(list.changed()).await.unwrap().followed {}
@@ -199,8 +199,10 @@ async fn a_stream_that_was_given_up_is_tried_again_when_the_server_answers() {
         rounds().await;
         assert_eq!(gets(), asked, "{expected}");
         if asked < 8 {
-            at_the_deadline(tokio::time::sleep(Duration::from_secs(61))).await;
-            assert_eq!(gets(), asked, "nobody has heard of the server");
+            at_the_deadline(tokio::time::sleep(Duration::from_secs(35))).await;
+            within(client.list_tools().page()).await.unwrap();
+            at_the_deadline(tokio::time::sleep(Duration::from_secs(26))).await;
+            assert_eq!(gets(), asked, "nobody has heard of the server since");
             within(client.list_tools().page()).await.unwrap();
             within(async {
                 while gets() == asked {
@@ -230,4 +232,68 @@ async fn a_stream_that_goes_on_from_nowhere_has_the_list_read_again() {
     assert_eq!(within(list.changed()).await.unwrap().reads, 2);
     assert_eq!(gaps(&events), ["restored"], "too short to be told before");
     assert_eq!(listened.gets.load(Ordering::SeqCst), 2);
+}
+
+/// protocol:S-07, protocol:S-08: a modern subscription has a stream of its own, and is asked for again. One that others leave no room
+/// for waits for that as well.
+#[tokio::test]
+async fn a_modern_subscription_that_is_lost_says_so_until_it_stands_again() {
+    let server = Server::start().await;
+    let mut limits = Limits::default();
+    limits.max_calls = 3;
+    let (builder, events) = recorded(
+        builder()
+            .limits(limits)
+            .mode(mcp_client::Mode::Pinned(mcp_client::model::ProtocolVersion::V2026_07_28)),
+    );
+    let connecting = builder.connect(HttpServer::new(&server.url()).unwrap());
+    let (client, mut peer) = tokio::join!(connecting, async {
+        let (mut peer, discover) = server.request().await;
+        let id = &serde_json::from_str::<Value>(&discover.body).unwrap()["id"];
+        let result = json!({
+            "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } },
+            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+        });
+        peer.json(&json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()).await;
+        peer
+    });
+    let client = client.unwrap();
+    let grant = async |peer: &mut Peer, request: &Request| {
+        let request: Value = serde_json::from_str(&request.body).unwrap();
+        assert_eq!(request["method"], "subscriptions/listen");
+        let params = json!({
+            "notifications": request["params"]["notifications"],
+            "_meta": { "io.modelcontextprotocol/subscriptionId": request["id"] },
+        });
+        let method = "notifications/subscriptions/acknowledged";
+        let granted = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        peer.stream("").await;
+        peer.chunk(&format!("data: {granted}\n\n")).await;
+    };
+    let (subscription, ()) = tokio::join!(client.subscription(of_tools()), async {
+        let request = peer.request().await;
+        grant(&mut peer, &request).await;
+    });
+    let mut subscription = subscription.unwrap();
+    // Others take all the room at the moment when it is to be asked for again.
+    let call = || tokio::spawn(client.call_tool("t", json!({})).into_future());
+    let mut calls = vec![call(), call()];
+    let mut held = vec![server.request().await, server.request().await];
+    drop(peer);
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
+    assert_eq!(gaps(&events), ["interrupted"]);
+    calls.push(call());
+    held.push(server.request().await);
+    at_the_deadline(tokio::time::sleep(Duration::from_millis(1500))).await;
+    drop(held);
+    for call in calls {
+        within(call).await.unwrap().unwrap_err();
+    }
+    let (change, _peer) = tokio::join!(within(subscription.next()), async {
+        let (mut peer, request) = server.request().await;
+        grant(&mut peer, &request).await;
+        peer
+    });
+    assert_eq!(change.unwrap(), Some(Change::Restored));
+    assert_eq!(gaps(&events), ["interrupted", "restored"]);
 }

@@ -7,7 +7,7 @@ use mcp_jsonrpc::RawJson;
 use mcp_proto::{Answer, CallError, CallOptions, SuspendedCall, Transmit, TransmitKind};
 use tracing::{Instrument as _, Span};
 
-use super::open_call::OpenCall;
+use super::open_call::{OpenCall, Sent};
 use super::slot::{CallResult, ReadResult, Slot, Step};
 use super::{Driver, Link, ProgressFn, spans};
 use crate::error::Error;
@@ -77,7 +77,9 @@ impl Driver {
                 Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
                     tokio::select! {
                         biased;
-                        delivered = self.deliver(transmit) => delivered?,
+                        delivered = self.deliver(transmit) => {
+                            delivered.or_else(|error| call.failed(Sent::Handshake, error))?;
+                        }
                         () = call.over() => {}
                     }
                 }

@@ -12,6 +12,7 @@ pub(super) use mcp_transport::http::{SseReceiver, SseSender};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::notices::Notices;
+use super::open_call::Sent;
 use super::seeking::Seeking;
 pub(crate) use super::standing_stream::spawn_stream_reader;
 use super::{Driver, OpenCall, ProgressFn};
@@ -67,7 +68,7 @@ impl HttpLink {
             None
         };
         let mut given_up = false;
-        let request = request_of(&transmit);
+        let (request, sent) = (request_of(&transmit), Sent::of(&transmit));
         let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
         let posted = tokio::select! {
             biased;
@@ -77,7 +78,7 @@ impl HttpLink {
         let mut exchange = match posted {
             Ok(exchange) => exchange,
             Err(_) if given_up => return Ok(()),
-            Err(error) => return refused(call, error),
+            Err(error) => return refused(call, sent, error),
         };
         call.answered_with(exchange.status());
         call.driver.hearing.note_sign();
@@ -88,7 +89,7 @@ impl HttpLink {
                 received = exchange.next_or_take(&mut take) => match received {
                     Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
                     Ok(None) => return call.exchange_ended(),
-                    Err(error) => return refused(call, error),
+                    Err(error) => return refused(call, sent, error),
                 },
                 () = call.stirred() => {}
             }
@@ -110,8 +111,8 @@ impl HttpLink {
     }
 
     /// Posts a message that has no answer and waits until it was accepted.
-    pub(crate) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
-        deliver(&self.connection, transmit).await.map_err(Error::transport_failed)
+    pub(crate) async fn deliver(&self, transmit: Transmit) -> Result<(), mcp_transport::Error> {
+        deliver(&self.connection, transmit).await
     }
 
     /// Posts what the application said, each when the one before is accepted or lost.
@@ -252,14 +253,14 @@ pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, transmit: Tra
 }
 
 /// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.
-fn refused(call: &OpenCall, error: mcp_transport::Error) -> Result<(), Error> {
+fn refused(call: &OpenCall, sent: Sent, error: mcp_transport::Error) -> Result<(), Error> {
     if call.exchange_failed(failure_of(&error)) {
         return Ok(());
     }
     if call.is_own {
         call.driver.seek_after(&error);
     }
-    call.failed(error)
+    call.failed(sent, error)
 }
 
 /// The failure of an exchange, in the words of the core.

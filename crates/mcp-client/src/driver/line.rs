@@ -14,7 +14,6 @@ use mcp_transport::stdio::{CloseReport, HeldLine, LineSender, Place};
 
 use super::state::{Outbox, State};
 use super::{Driver, Link};
-use crate::error::Error;
 
 /// The writing half.
 #[derive(Debug)]
@@ -211,8 +210,8 @@ impl LineLink {
     }
 
     /// Writes a message and waits until it is written.
-    pub(super) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
-        self.sender.send(transmit.message).await.map_err(Error::transport_failed)
+    pub(super) async fn deliver(&self, transmit: Transmit) -> Result<(), mcp_transport::Error> {
+        self.sender.send(transmit.message).await
     }
 
     /// Closes the connection; the report is about the child process, where there is one.

@@ -444,7 +444,7 @@ impl Driver {
             match deadline {
                 // A server that has answered and then reads no further must not hold up the connect for ever.
                 Some(at) => match tokio::time::timeout_at(at.into(), delivering).await {
-                    Ok(delivered) => delivered?,
+                    Ok(delivered) => delivered.map_err(Error::transport_failed)?,
                     Err(_) => {
                         let after = at.saturating_duration_since(begun);
                         return Err(Error::call(CallError::Timeout {
@@ -454,14 +454,14 @@ impl Driver {
                         }));
                     }
                 },
-                None => delivering.await?,
+                None => delivering.await.map_err(Error::transport_failed)?,
             }
         }
         self.server_facts().ok_or_else(|| self.closed_error(false))
     }
 
     /// Sends a notification that ends a handshake and waits until it is delivered: only then may anything else go out.
-    async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), Error> {
+    async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), mcp_transport::Error> {
         match &self.link {
             // On the heap, as an exchange is.
             Link::Http(link) => Box::pin(link.deliver(transmit)).await?,

@@ -40,7 +40,7 @@ impl HttpLink {
         match self.0 {}
     }
 
-    pub(crate) async fn deliver(&self, _: Transmit) -> Result<(), Error> {
+    pub(crate) async fn deliver(&self, _: Transmit) -> Result<(), mcp_transport::Error> {
         match self.0 {}
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::Poll;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, ExchangeFailure};
+use mcp_proto::{CallError, CallId, ExchangeFailure, Transmit, TransmitKind};
 use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
@@ -21,6 +21,24 @@ pub(crate) struct OpenCall {
     pub(super) status: AtomicU16,
     /// It is a request of the core's own.
     pub(super) is_own: bool,
+}
+
+/// What was on its way for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// Its own request.
+    Request,
+    /// A message of the handshake that it carries. That does nothing but open a session: the call has not been seen, or was refused.
+    Handshake,
+}
+
+impl Sent {
+    pub(super) const fn of(transmit: &Transmit) -> Self {
+        match transmit.kind {
+            TransmitKind::Request { establishes_session: false, .. } => Self::Request,
+            _ => Self::Handshake,
+        }
+    }
 }
 
 impl OpenCall {
@@ -89,8 +107,8 @@ impl OpenCall {
         self.driver.lock().core.is_open(self.id)
     }
 
-    /// The transport failed this call alone. If the core knows its outcome already, that one stands.
-    pub(super) fn failed(&self, error: mcp_transport::Error) -> Result<(), Error> {
+    /// The transport failed this call alone, with this message of it. If the core knows its outcome already, that one stands.
+    pub(super) fn failed(&self, sent: Sent, error: mcp_transport::Error) -> Result<(), Error> {
         let failed = self.driver.with(|core, _| {
             let is_task = core.is_open(self.id).then(|| core.is_task(self.id));
             if !self.is_own {
@@ -99,7 +117,10 @@ impl OpenCall {
             is_task
         });
         match failed {
-            Some(is_task) => Err(Error::transport_failed(error).or_outcome_unknown(is_task)),
+            Some(is_task) => {
+                let error = Error::transport_failed(error).or_outcome_known(sent == Sent::Handshake);
+                Err(error.or_outcome_unknown(is_task))
+            }
             None => Ok(()),
         }
     }

@@ -127,8 +127,9 @@ impl Slot {
         self.waker.take()
     }
 
+    /// The first end that is known stands.
     pub(crate) fn end(&mut self, outcome: Result<CallResult, CallError>) -> Option<Waker> {
-        self.outcome = Some(outcome);
+        self.outcome.get_or_insert(outcome);
         self.waker.take()
     }
 

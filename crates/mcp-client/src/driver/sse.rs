@@ -7,6 +7,7 @@ use tokio::task::AbortHandle;
 use super::OpenCall;
 use super::background::Background;
 use super::http::{Posted, SseSender, post_call};
+use super::open_call::Sent;
 use crate::error::Error;
 use crate::spawning::spawn;
 
@@ -33,7 +34,7 @@ impl SseLink {
             biased;
             sent = self.post(call, transmit) => match sent {
                 Ok(()) => Ok(()),
-                Err(error) => call.failed(error),
+                Err(error) => call.failed(Sent::Request, error),
             },
             // The end of the call stays in its slot for the caller to find.
             () = call.over() => Ok(()),
@@ -48,8 +49,8 @@ impl SseLink {
     }
 
     /// Posts a message and waits until it was accepted.
-    pub(super) async fn deliver(&self, transmit: Transmit) -> Result<(), Error> {
-        self.sender.send(transmit.message).await.map_err(Error::transport_failed)
+    pub(super) async fn deliver(&self, transmit: Transmit) -> Result<(), mcp_transport::Error> {
+        self.sender.send(transmit.message).await
     }
 
     pub(super) fn send_in_background(&self, transmit: Transmit) {

@@ -272,6 +272,12 @@ impl Error {
         self
     }
 
+    /// The same, whatever became of the message that failed: the call does not depend on it.
+    pub(crate) fn or_outcome_known(mut self, known: bool) -> Self {
+        self.inner.outcome_unknown &= !known;
+        self
+    }
+
     pub(crate) fn misuse(error: Misuse) -> Self {
         Self::new(Cause::Misuse(error), false)
     }
