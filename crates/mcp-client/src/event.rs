@@ -50,7 +50,8 @@ pub enum ClientEvent {
     SessionRenewed,
     /// A subscription was lost and will be requested again, or the GET stream on which a legacy server over HTTP reports changes was
     /// lost and will be opened again. Until [`SubscriptionRestored`](Self::SubscriptionRestored) or
-    /// [`SessionRenewed`](Self::SessionRenewed) no changes are reported. Servers may close such streams at any time ("Listening for
+    /// [`SessionRenewed`](Self::SessionRenewed) no changes are reported; if the stream does not come back, a diagnostic `stream_lost`
+    /// follows. Servers may close such streams at any time ("Listening for
     /// Messages from the Server" in the transports of 2025-03-26 to 2025-11-25, "Subscriptions" in 2026-07-28), so this is not a
     /// [`Diagnostic`](Self::Diagnostic).
     SubscriptionInterrupted,

@@ -14,8 +14,8 @@ use crate::Limit;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Received<'a> {
-    /// The stream was cut and is open again, from where nobody knows: the server gives its events no ids, so that what it said in
-    /// between is lost. For the stream that belongs to no request.
+    /// The stream was cut and reopened, and the server gives its events no ids: messages in between may be lost. Only on a stream that
+    /// belongs to no single request.
     Gap,
     /// A well-formed envelope, or a batch of them; whether the negotiated revision allows batches is the owner's business.
     Message(Incoming<'a>),

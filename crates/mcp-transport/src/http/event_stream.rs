@@ -31,8 +31,8 @@ impl EventStream {
         Self { core, downstream: Downstream::new(shared, head, connection, session) }
     }
 
-    /// The next message, borrowed until the next call. A message above the size limit is reported and skipped. Where the stream was
-    /// cut and opened again and the server said of no event where it was, [`Received::Gap`] comes first.
+    /// The next message, borrowed until the next call. A message above the size limit is reported and skipped. After the stream was
+    /// cut and reopened without an event id, [`Received::Gap`] comes first.
     ///
     /// # Errors
     ///
