@@ -161,8 +161,26 @@ const RULES: &[Rule] = &[
 const TEST_PACKAGES: &[&str] = &["mcp-demo-server", "mcp-fuzz", "mcp-tests"];
 
 /// What does I/O, waits or spawns, under any of these names.
-const IO_CRATES: &[&str] =
-    &["async-std", "futures-executor", "hyper", "hyper-util", "mio", "reqwest", "smol", "socket2", "tokio"];
+const IO_CRATES: &[&str] = &[
+    "async-executor",
+    "async-io",
+    "async-std",
+    "curl",
+    "futures-executor",
+    "h2",
+    "hyper",
+    "hyper-util",
+    "mio",
+    "native-tls",
+    "polling",
+    "process-wrap",
+    "reqwest",
+    "rustls",
+    "smol",
+    "socket2",
+    "tokio",
+    "ureq",
+];
 
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -266,7 +284,11 @@ impl Graph {
                 graph.normal.insert(id.to_owned(), ids);
             }
         }
-        Ok(graph)
+        // Without its edges every crate would be free of I/O.
+        match graph.ids.iter().find(|(_, id)| !graph.normal.contains_key(*id)) {
+            Some((name, _)) => Err(format!("cargo metadata: the dependencies of {name} are not resolved")),
+            None => Ok(graph),
+        }
     }
 
     /// The shortest way by normal dependencies from a member to a crate that does I/O.
@@ -387,6 +409,14 @@ mod tests {
     #[test]
     fn a_runtime_below_a_core_fails_and_so_does_naming_it() {
         assert_eq!(fixture("io-in-core"), ["mcp-proto -> helper", "mcp-proto does no I/O"]);
+    }
+
+    #[test]
+    fn a_workspace_whose_dependencies_are_not_resolved_is_refused() {
+        let manifest = crate::support::root().join("xtask/fixtures/layers/io-in-core/Cargo.toml");
+        let mut metadata: Value = serde_json::from_str(&metadata(Some(&manifest)).unwrap()).unwrap();
+        metadata["resolve"] = Value::Null;
+        assert!(Graph::read(&metadata.to_string()).unwrap_err().contains("not resolved"));
     }
 
     #[test]

@@ -126,7 +126,11 @@ fn crates(manifest: &Path, build: &Build) -> Result<usize, Stop> {
     let mut names: Vec<&str> = names.filter(|line| !line.is_empty()).collect();
     names.sort_unstable();
     names.dedup();
-    Ok(names.len().saturating_sub(1))
+    match names.len() {
+        // The program itself and our library, at the least; a count of nothing would be below every goal.
+        0..2 => Err(Stop::Broken(format!("cargo tree names no dependency of {}", build.package))),
+        all => Ok(all - 1),
+    }
 }
 
 fn select(command: &mut Command, manifest: &Path, build: &Build) {
@@ -143,7 +147,10 @@ fn only_ring_compiles_c(manifest: &Path) -> Result<(), String> {
     command.arg("--manifest-path").arg(manifest).args(["--package", "weight-ours", "--features", "defaults"]);
     command.args(["--invert", "cc", "--depth", "1"]);
     let finished = process::run(command, BUILD_LIMIT, Output::Capture);
-    // Nobody at all needs it: then cargo says that there is nothing to print.
+    // Nobody at all needs it: then cargo says that there is nothing to print, or that it knows no such package.
+    if !finished.end.is_success() && !finished.stderr.contains("did not match any packages") {
+        return Err(format!("cargo tree: {}\n{}", finished.end, process::tail(&finished.stderr, 10)));
+    }
     let users = finished.stdout.lines().filter_map(|line| line.split_whitespace().next());
     let strangers: Vec<&str> = users.filter(|name| *name != "cc" && !MAY_COMPILE_C.contains(name)).collect();
     if strangers.is_empty() { Ok(()) } else { Err(format!("so do {}", strangers.join(", "))) }

@@ -186,13 +186,18 @@ fn sample(output: &str) -> Result<Sample, String> {
     if errors > 0 {
         return Err(format!("{errors} calls failed, the first with {}", of("first_error")));
     }
-    let number = |key: &str| of(key).as_f64().ok_or_else(|| format!("the report has no {key}"));
+    // None of them can be nothing: where one is, it was not measured, and would be below every goal.
+    let number = |key: &str| {
+        let number = of(key).as_f64().filter(|number| *number > 0.0);
+        number.ok_or_else(|| format!("the report has no {key}"))
+    };
+    let connections = if of("connections").is_null() { None } else { Some(number("connections")?) };
     Ok(Sample {
         cpu_us_per_call: number("cpu_us_per_call")?,
         calls_per_s: number("calls_per_s")?,
         p99_us: number("p99_us")?,
         growth_mb: number("peak_resident_mb")? - number("resident_before_mb")?,
-        connections: of("connections").as_f64(),
+        connections,
     })
 }
 
@@ -219,6 +224,9 @@ mod tests {
         };
         let read = sample(&format!("noise\n{}\n", line(0))).unwrap();
         assert_eq!((read.cpu_us_per_call, read.growth_mb, read.connections), (6.5, 2.5, None));
+        for (measured, not) in [("\"connections\":null", "\"connections\":0"), ("7.0", "0.0"), ("6.5", "0")] {
+            assert!(sample(&line(0).replace(measured, not)).unwrap_err().starts_with("the report has no "));
+        }
         assert!(sample(&line(2)).unwrap_err().contains("2 calls failed, the first with \"late\""));
         assert!(sample("").is_err());
         assert!(sample(r#"{"errors":0}"#).is_err());

@@ -44,7 +44,11 @@ fn tree(plan: &Plan) -> Result<BTreeSet<(String, String, String)>, String> {
     if !finished.end.is_success() {
         return Err(format!("cargo tree: {}\n{}", finished.end, process::tail(&finished.stderr, 10)));
     }
-    Ok(finished.stdout.lines().filter_map(entry).collect())
+    let lines = finished.stdout.lines().filter(|line| !line.is_empty());
+    let entries: BTreeSet<_> = lines
+        .map(|line| entry(line).ok_or_else(|| format!("cargo tree: a line is not understood: {line}")))
+        .collect::<Result<_, _>>()?;
+    if entries.is_empty() { Err("cargo tree: there is nothing in it".to_owned()) } else { Ok(entries) }
 }
 
 fn entry(line: &str) -> Option<(String, String, String)> {
