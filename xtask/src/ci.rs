@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::conformance::CLAIMS;
 use crate::support::cargo::{self, cargo};
+use crate::support::peers::NOT_RUN;
 use crate::support::process::{self, Output};
 use crate::support::{self, args::Args};
 use crate::{Outcome, Stop};
@@ -21,6 +22,8 @@ const FUZZ_SECONDS: &str = "10";
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Proof {
     Exit,
+    /// Exit 0 of a command of this program, which says what it leaves out for want of a tool.
+    Own,
     /// Exit 0, and at least one test was run.
     Tests,
 }
@@ -44,6 +47,7 @@ pub(crate) fn run(args: Args) -> Outcome {
     let count = steps.len();
     let started = Instant::now();
     let mut took: Vec<(String, Duration)> = Vec::new();
+    let mut left_out: Vec<String> = Vec::new();
     for (index, step) in steps.into_iter().enumerate() {
         if index + 1 == count {
             println!("\n=== so far ===");
@@ -51,18 +55,26 @@ pub(crate) fn run(args: Args) -> Outcome {
                 println!("{:8.1} s  {name}", took.as_secs_f64());
             }
             println!("{:8.1} s  in all", started.elapsed().as_secs_f64());
+            for what in &left_out {
+                println!("  NOT RUN  {what}");
+            }
         }
         println!("\n=== {}/{count} {} ===", index + 1, step.name);
         let begun = Instant::now();
         let outcome = run_step(step.command, step.proof);
         let seconds = begun.elapsed().as_secs_f64();
-        if let Err(why) = outcome {
-            println!("=== {} FAILED after {seconds:.1} s: {why} ===", step.name);
-            return Ok(ExitCode::FAILURE);
-        }
+        let missed = match outcome {
+            Ok(missed) => missed,
+            Err(why) => {
+                println!("=== {} FAILED after {seconds:.1} s: {why} ===", step.name);
+                return Ok(ExitCode::FAILURE);
+            }
+        };
         if index + 1 < count {
-            println!("=== {} ok, {seconds:.1} s ===", step.name);
+            let verdict = if missed.is_empty() { "ok" } else { "ok, BUT NOT ALL OF IT WAS RUN" };
+            println!("=== {} {verdict}, {seconds:.1} s ===", step.name);
         }
+        left_out.extend(missed.into_iter().map(|what| format!("{}: {what}", step.name)));
         took.push((step.name, begun.elapsed()));
     }
     Ok(ExitCode::SUCCESS)
@@ -79,9 +91,9 @@ fn steps() -> Result<Vec<Step>, Stop> {
             &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
             Proof::Exit,
         ),
-        Step::new("layers", own()?, &["layers"], Proof::Exit),
-        Step::new("tidy", own()?, &["tidy"], Proof::Exit),
-        Step::new("trace", own()?, &["trace", "--uncovered"], Proof::Exit),
+        Step::new("layers", own()?, &["layers"], Proof::Own),
+        Step::new("tidy", own()?, &["tidy"], Proof::Own),
+        Step::new("trace", own()?, &["trace", "--uncovered"], Proof::Own),
         Step::new("documentation", doc, &["doc", "--workspace", "--no-deps"], Proof::Exit),
         Step::new("doc tests", cargo(), &["test", "--workspace", "--doc"], Proof::Tests),
     ];
@@ -91,16 +103,16 @@ fn steps() -> Result<Vec<Step>, Stop> {
     }
     let corpus = ["test", "-p", "mcp-tests", "--test", "scenarios", "corpus::"];
     steps.push(Step::new("corpus replay", cargo(), &corpus, Proof::Tests));
-    steps.push(Step::new("fuzz", own()?, &["fuzz", "--seconds", FUZZ_SECONDS], Proof::Exit));
-    steps.push(Step::new("hostile servers", own()?, &["hostile"], Proof::Exit));
-    steps.push(Step::new("real servers", own()?, &["real-servers"], Proof::Exit));
+    steps.push(Step::new("fuzz", own()?, &["fuzz", "--seconds", FUZZ_SECONDS], Proof::Own));
+    steps.push(Step::new("hostile servers", own()?, &["hostile"], Proof::Own));
+    steps.push(Step::new("real servers", own()?, &["real-servers"], Proof::Own));
     for claim in CLAIMS {
         let mut words = vec!["conformance", "--no-auth", "--revision", claim.revision, "--mode", claim.mode];
         if let Some(only) = claim.only {
             words.extend(["--only", only]);
         }
         let name = format!("conformance {} {}", claim.revision, claim.mode);
-        steps.push(Step::new(&name, own()?, &words, Proof::Exit));
+        steps.push(Step::new(&name, own()?, &words, Proof::Own));
     }
     for (package, example) in examples()? {
         let words = ["run", "-p", &package, "--all-features", "--example", &example];
@@ -156,16 +168,23 @@ fn crates() -> Result<Vec<String>, Stop> {
     Ok(names)
 }
 
-fn run_step(command: Command, proof: Proof) -> Result<(), String> {
-    let output = if proof == Proof::Tests { Output::Tee } else { Output::Inherit };
+/// What a step left out, where it was good otherwise.
+fn run_step(command: Command, proof: Proof) -> Result<Vec<String>, String> {
+    let output = if proof == Proof::Exit { Output::Inherit } else { Output::Tee };
     let finished = process::run(command, STEP_LIMIT, output);
     if !finished.end.is_success() {
         return Err(finished.end.to_string());
     }
     match proof {
-        Proof::Exit => Ok(()),
-        Proof::Tests => enough(&finished.stdout),
+        Proof::Exit => Ok(Vec::new()),
+        Proof::Own => Ok(left_out(&finished.stderr)),
+        Proof::Tests => enough(&finished.stdout).map(|()| Vec::new()),
     }
+}
+
+fn left_out(stderr: &str) -> Vec<String> {
+    let said = stderr.lines().filter_map(|line| line.strip_prefix(NOT_RUN));
+    said.map(|what| what.trim_end_matches(" ***").to_owned()).collect()
 }
 
 fn enough(output: &str) -> Result<(), String> {
@@ -194,6 +213,16 @@ mod tests {
         assert_eq!(alone, crates().unwrap().len());
         assert!(alone > 5);
         assert!(steps.iter().any(|step| step.name == "example quickstart"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_step_of_our_own_leaves_out_is_told() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; echo '*** NOT RUN: the servers ***' >&2; echo '*** no Node.js ***' >&2"]);
+        assert_eq!(run_step(command, Proof::Own).unwrap(), ["the servers"]);
+        let all_of_it = steps().unwrap().into_iter().filter(|step| step.proof == Proof::Own);
+        assert!(all_of_it.count() > 8);
     }
 
     #[cfg(unix)]

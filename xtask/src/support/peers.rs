@@ -18,6 +18,9 @@ const INSTALL_PAUSE: Duration = Duration::from_secs(10);
 /// The conformance suite does not start on an older one.
 const NODE_MAJOR: u32 = 22;
 
+/// How a line begins that says what was left out, for want of a tool.
+pub(crate) const NOT_RUN: &str = "*** NOT RUN: ";
+
 /// Why a set of peers cannot be used.
 #[derive(Debug)]
 pub(crate) enum Absent {
@@ -35,7 +38,7 @@ impl Absent {
     pub(crate) fn or_skip(self, what: &str) -> Result<(), Stop> {
         match self {
             Self::Tool(why) if !super::on_ci() => {
-                eprintln!("\n*** NOT RUN: {what} ***\n*** {why} ***\n");
+                eprintln!("\n{NOT_RUN}{what} ***\n*** {why} ***\n");
                 Ok(())
             }
             Self::Tool(why) | Self::Failed(why) => Err(Stop::Broken(format!("{what}: {why}"))),
