@@ -35,4 +35,15 @@ fn every_corpus_has_a_target_and_every_target_an_entry_point() {
     assert_eq!(entries(corpus()), targets);
     let files: BTreeSet<String> = targets.iter().map(|name| format!("{name}.rs")).collect();
     assert_eq!(entries(corpus().join("../fuzz_targets")), files);
+    // What the manifest does not declare is never fuzzed, and what hands over another body is fuzzed in vain.
+    let manifest = fs::read_to_string(corpus().join("../Cargo.toml")).unwrap();
+    assert_eq!(manifest.matches("[[bin]]").count(), targets.len());
+    for name in targets {
+        assert!(
+            manifest.contains(&format!("name = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n")),
+            "{name}"
+        );
+        let entry_point = fs::read_to_string(corpus().join(format!("../fuzz_targets/{name}.rs"))).unwrap();
+        assert!(entry_point.contains(&format!("::{name}(data)")), "{name}");
+    }
 }
