@@ -202,8 +202,14 @@ fn foreign_types(name: &str, api: &api::Api) -> Result<(), String> {
 fn compatible(plan: &Plan, tally: &mut Tally) {
     let what = "the interface is compatible with the last tag, or the version says so";
     let Some(tag) = git(&["describe", "--tags", "--abbrev=0", "--match", "v*"]) else {
-        // Nothing is left out by that: a first version may look as it likes.
-        println!("      {what}: no version has a tag here, so that there is none to compare with");
+        match git(&["rev-parse", "--is-shallow-repository"]).as_deref().map(str::trim) {
+            // Nothing is left out by that: a first version may look as it likes.
+            Some("false") => {
+                println!("      {what}: no version has a tag here, so that there is none to compare with");
+            }
+            Some(_) => tally.unchecked(what, "this clone is shallow, and may lack the tag"),
+            None => tally.unchecked(what, "git is not there, or this is no clone"),
+        }
         return;
     };
     let tag = tag.trim();

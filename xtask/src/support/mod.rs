@@ -27,7 +27,9 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     pub(crate) fn new(purpose: &str) -> Result<Self, crate::Stop> {
         let path = std::env::temp_dir().join(format!("mcp-{purpose}-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
+        // What a process of this number left behind when it was killed; what cannot go fails below.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir(&path)
             .map_err(|error| crate::Stop::Broken(format!("{}: {error}", path.display())))?;
         Ok(Self(path))
     }
@@ -55,9 +57,12 @@ mod tests {
 
     #[test]
     fn a_scratch_folder_is_gone_afterwards() {
+        let path = Scratch::new("test").unwrap().path().to_path_buf();
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("left"), "by somebody who was killed").unwrap();
         let scratch = Scratch::new("test").unwrap();
-        let path = scratch.path().to_path_buf();
-        assert!(path.is_dir());
+        assert_eq!(scratch.path(), path);
+        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
         drop(scratch);
         assert!(!path.exists());
     }
