@@ -144,7 +144,8 @@ impl Connection {
             Phase::Initializing(_) => state.kind == CallKind::Initialize,
             _ => false,
         };
-        if !shakes_hands && !self.is_ready() {
+        // What failed in the name of a call that waits for a session is the handshake of that: nothing of its own is on its way.
+        if !shakes_hands && (self.usable().is_err() || self.phase.holds(call)) {
             return false;
         }
         let method = state.asked.as_ref().map(|asked| asked.method.as_str());
@@ -210,7 +211,9 @@ impl Connection {
                 return;
             }
             // Each session has its own.
-            CallKind::Restore if !self.is_ready() => return drop(self.remove_call(call)),
+            CallKind::Restore if !self.is_ready() || self.is_of_older_session(call) => {
+                return drop(self.remove_call(call));
+            }
             _ => {}
         }
         if is_as_it_was {

@@ -1,10 +1,15 @@
 //! What is asked and given up while there is no session.
 
+use std::time::Duration;
+
+use mcp_jsonrpc::RequestId;
 use mcp_model::Root;
 use serde_json::{Value, json};
 
 use super::{ALL_CAPABILITIES, Session, config, raw};
-use crate::{CallError, CallId, CallOptions, Config, Event, Limits, Misuse, TaskConfig, Wire};
+use crate::{
+    CallError, CallId, CallOptions, Config, Event, ExchangeFailure, Limits, Misuse, TaskConfig, Wire,
+};
 
 fn session_with(config: Config) -> (Session, CallId) {
     let config = Config { wire: Wire::Exchanges, roots: Some(Vec::new()), ..config };
@@ -254,4 +259,73 @@ fn a_subscription_that_is_forgotten_takes_its_requests_along() {
     session.core.forget(listen);
     assert!(session.sent().is_empty());
     assert_eq!(session.core.calls_in_flight(), 1, "the other call");
+}
+
+fn never_left(session: &mut Session, request: &Value) {
+    let id = RequestId::Integer(request["id"].as_i64().unwrap());
+    let owner = session.core.call_of(&id).unwrap();
+    assert!(session.core.handle_exchange_failed(session.now, owner, ExchangeFailure::NotSent), "{request}");
+}
+
+/// protocol:H-38: what never left while others make a new session waits for that one, whether or not it comes before its wait is over.
+#[test]
+fn what_never_left_meanwhile_goes_out_in_the_new_session() {
+    for comes_first in [true, false] {
+        let (mut session, one) = session();
+        let (listen, subscribe) = session.listen(&json!({"resourceSubscriptions": ["a:1"]}));
+        let (other, tool) = session.ask("tools/call", &json!({"name": "u"}));
+        let (_, list) = session.ask("tools/list", &json!({}));
+        lose(&mut session, one);
+        for request in [&subscribe, &tool, &list] {
+            never_left(&mut session, request);
+        }
+        session.events();
+        let sent = if comes_first {
+            let held = renewed(&mut session);
+            assert_eq!(methods(&held), ["tools/call"]);
+            session.seconds(1);
+            session.sent()
+        } else {
+            session.core.handle_timeout(session.now + Duration::from_secs(1));
+            renewed(&mut session).split_off(1)
+        };
+        let mut asked = methods(&sent);
+        asked.sort_unstable();
+        assert_eq!(asked, ["resources/subscribe", "tools/call", "tools/list"], "{comes_first}");
+        session.events();
+        for request in &sent {
+            session.answer(&request["id"], &json!({"tools": [], "content": []}));
+        }
+        let events = session.events();
+        let ends = |call: CallId| {
+            events.iter().any(
+                |event| matches!(event, Event::CallEnded { call: ended, outcome: Ok(_) } if *ended == call),
+            )
+        };
+        let stands = |event: &Event| matches!(event, Event::Subscribed { call, .. } if *call == listen);
+        assert!(ends(other) && events.iter().any(stands), "{events:?}");
+    }
+}
+
+/// What restores a session is of that session: the next one has its own.
+#[test]
+fn what_was_to_restore_a_session_and_never_left_is_not_sent_in_the_next_one() {
+    for comes_first in [true, false] {
+        let (mut session, one, _) = subscribed();
+        lose(&mut session, one);
+        let sent = renewed(&mut session);
+        assert_eq!(methods(&sent), ["resources/subscribe", "tools/call"]);
+        let two = call(&mut session);
+        lose(&mut session, two);
+        never_left(&mut session, &sent[0]);
+        session.events();
+        if !comes_first {
+            session.core.handle_timeout(session.now + Duration::from_secs(1));
+        }
+        assert_eq!(methods(&renewed(&mut session)), ["resources/subscribe", "tools/call"]);
+        session.seconds(1);
+        assert!(session.sent().is_empty(), "{comes_first}");
+        let quiet = |event: &Event| !matches!(event, Event::Diagnostic(_));
+        assert!(session.events().iter().all(quiet), "{comes_first}");
+    }
 }
