@@ -31,7 +31,7 @@ use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::envelope::string_member;
 use crate::era::VerdictReason;
-use crate::error::CallError;
+use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
 use crate::lifecycle;
 use crate::phase::{Phase, ServerFacts};
@@ -115,6 +115,17 @@ impl Renewal {
 }
 
 impl Connection {
+    /// Asks the server for a sign of life, to find out whether it still knows the session. Where it does not, the call has a new one
+    /// made as any call does. So there is a session when it ends with a result, and also when the server refused it:
+    /// whatever it thinks of the question, it knew whom it answered.
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call); [`Misuse::NotInRevision`] in the modern era, which has no sessions.
+    pub fn seek_session(&mut self, now: Instant) -> Result<CallId, Misuse> {
+        self.call(now, methods::PING, None, &CallOptions::default())
+    }
+
     /// The server refused the request of this call because it no longer knows the session, and so did not process it.
     ///
     /// Returns whether the call goes on: a new session is opened and the request is sent again. `false` for a call that

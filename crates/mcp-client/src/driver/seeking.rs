@@ -1,14 +1,15 @@
 //! A new session where the loss of the old one shows outside of any call (Streamable HTTP, "Session Management").
 //!
 //! A session is renewed by a call, which lends its driver to the handshake. Where the standing stream or a notification meets the loss,
-//! a `ping` is made to be that call. It also finds out whether the session is lost indeed: a GET may be refused for other reasons.
+//! [`Connection::seek_session`](mcp_proto::Connection::seek_session) is that call. It also finds out whether the session is lost indeed:
+//! a GET may be refused for other reasons.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::{Incoming, Message, decode_slice};
 use mcp_model::methods;
-use mcp_proto::{CallOptions, Transmit};
+use mcp_proto::Transmit;
 use mcp_transport::ErrorKind;
 use mcp_transport::http::HttpConnection;
 
@@ -68,12 +69,12 @@ impl Driver {
 
     /// Asks for a sign of life. Whether there is a session after that, be it a new one.
     pub(super) async fn seek_session(self: &Arc<Self>) -> bool {
-        let Ok(ping) = self.begin(methods::PING, None, &CallOptions::default(), None) else { return false };
-        match self.finish(ping, None).await {
+        let Ok(call) = self.open(|core, now| core.seek_session(now)) else { return false };
+        match self.drive(call, None).await {
             Ok(_) => true,
             Err(error) => {
                 tracing::debug!(%error, "the lost session could not be replaced");
-                // Whatever the server thinks of pings, it knows the session.
+                // A refusal is a sign of life.
                 error.error_object().is_some()
             }
         }

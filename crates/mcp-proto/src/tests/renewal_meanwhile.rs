@@ -329,3 +329,40 @@ fn what_was_to_restore_a_session_and_never_left_is_not_sent_in_the_next_one() {
         assert!(session.events().iter().all(quiet), "{comes_first}");
     }
 }
+
+/// protocol:H-14: who wants to know whether the session stands asks, and has a new one made where it does not.
+#[test]
+fn a_session_is_sought_by_a_call_like_any_other() {
+    let (mut session, one) = session();
+    let seek = |session: &mut Session| {
+        let call = session.core.seek_session(session.now).unwrap();
+        session.drain();
+        call
+    };
+    // It stands: whatever the server answers.
+    let call = seek(&mut session);
+    let sent = session.only_sent();
+    assert_eq!(sent["method"], "ping");
+    session.answer(&sent["id"], &json!({}));
+    session.outcome(call).unwrap();
+    // It is lost, and nobody wants anything.
+    lose_and_leave(&mut session, one);
+    assert!(session.core.lacks_session());
+    let call = seek(&mut session);
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["ping"]);
+    assert!(!session.core.lacks_session());
+    session.peer_json(
+        &json!({"jsonrpc": "2.0", "id": sent[0]["id"], "error": {"code": -32601, "message": "no"}}),
+    );
+    assert!(
+        matches!(&session.events()[..], [Event::SessionRenewed, Event::CallEnded { call: ended, outcome: Err(CallError::Rpc(_)) }] if *ended == call)
+    );
+    // It is lost, and the call finds that out.
+    let call = seek(&mut session);
+    session.sent();
+    lose(&mut session, call);
+    assert_eq!(methods(&renewed(&mut session)), ["ping"]);
+    let mut modern = Session::modern(super::modern::on_exchanges());
+    assert!(matches!(modern.core.seek_session(modern.now), Err(Misuse::NotInRevision { .. })));
+}
