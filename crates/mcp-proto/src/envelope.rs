@@ -1,7 +1,7 @@
 //! Writing our messages: the application's params with the protocol's `_meta` in front.
 
 use mcp_jsonrpc::{RawJson, RawRef, RequestId, encode};
-use mcp_model::{MetaObject, meta};
+use mcp_model::{MetaObject, meta, methods};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -74,8 +74,12 @@ pub(crate) fn cancelled(buffer: &mut Vec<u8>, id: &RequestId, reason: Option<&st
         reason: Option<&'a str>,
     }
     buffer.clear();
-    encode::notification(buffer, "notifications/cancelled", Some(&Cancelled { request_id: id, reason }))
-        .map_err(|_| Misuse::Unserializable)
+    encode::notification(
+        buffer,
+        methods::NOTIFICATIONS_CANCELLED,
+        Some(&Cancelled { request_id: id, reason }),
+    )
+    .map_err(|_| Misuse::Unserializable)
 }
 
 fn object_text(params: Option<&RawJson>) -> Result<Option<&str>, Misuse> {

@@ -1,21 +1,24 @@
 //! The life of a connection.
 //!
 //! ```text
-//!           ┌──asked again under a revision in common
+//!           ┌──asked again under a revision in common: once
 //!           ▼ │
-//!   Idle ──> Probing ──DiscoverResult, revision ours────────────────────────────────────────────────────> Ready
-//!    │        │   ▲                                                                                     (modern)
-//!    │ signs  │   │ refused with modern revisions: once
+//!   Idle ──> Probing ──DiscoverResult, revision ours──────────────────────────────────> Ready (modern)
+//!    │        │   ▲
+//!    │ signs  │   │ refused as a modern server does: once
 //!    │ of a   ▼   │
 //!    │ legacy server
-//!    └──────> Initializing ──result, revision ours──> Confirming ──`initialized` delivered──────────────> Ready
-//!                │   ▲ │                                  │                                             (legacy)
-//!                │   └─┘ refused with revisions we have   │                                                 │
-//!                │      in common: once more              │                                                 │
-//!                └──error, foreign revision, timeout──────┴───────closed by either side─────────────────────┴──> Closed
+//!    └──────> Initializing ──result, revision ours──> Confirming ──`initialized` delivered──> Ready (legacy)
+//!                │   ▲                                                                         │ ▲
+//!                └───┘ refused with revisions we                  over exchanges: session lost │ │ a new one
+//!                      have in common: once                                                    ▼ │
+//!                                                                                          Renewing <──> Lost
+//!
+//!   each of them ──closed by either side──> Closed
+//!   Probing, Initializing, Renewing ──error, foreign revision, out of time──> Closed
 //! ```
 //!
-//! A legacy session that the server lost over exchanges is renewed: `Ready`, `Renewing`, `Lost`, see `renewal`.
+//! How a session is renewed, see `renewal`.
 //!
 //! While `Probing` nothing is answered: a modern server must never get a response. While `Initializing` and `Confirming`
 //! the server may already ping and log; nothing but the handshake goes out from our side, apart from answers.

@@ -1,22 +1,22 @@
 //! One request of ours from the moment it is asked for to the one outcome it has.
 //!
 //! ```text
-//!                          ┌──────────────── made anew ────────────────┐
-//!                          ▼                                           │
-//!   call(), listen() ──> Asking ──wants input───────────────────> NeedsInput   ──answered───────────┤
-//!                          │ │ ├──wants URLs opened (2025-11-25)──> NeedsUrls    ──opened─────────────┤
-//!                          │ │ ├──became a task───────────────────> Polling      ──interval passed────┤
-//!                          │ │ └──failed on its way───────────────> Retrying     ──wait over──────────┘
-//!                          │ └──answer──> ended: result or error object
-//!                          │
-//!                          └──cancel(), deadline, closed, as from every other stage──> ended: Cancelled, Timeout, Closed
+//!   call(), listen() ──> Asking ──answer──> ended: its result, or its error object
+//!                         │  ▲
+//!                         │  └────── answered, opened, time to ask, wait over ──────┐
+//!                         ├──wants input, see `mrtr`──────────────> NeedsInput ─────┤
+//!                         ├──wants URLs, see `urls_required`──────> NeedsUrls ──────┤
+//!                         ├──is a task now, see `tasks`───────────> Polling ────────┤
+//!                         └──failed on its way, see `retry`───────> Retrying ───────┘
 //!
-//!   listen() to a legacy server ──> Apart: its requests are calls of their own
+//!   listen() to a legacy server ──> Apart: its requests are calls of their own, see `listen`
+//!
+//!   each of them ──cancel(), deadline, connection closed──> ended: Cancelled, Timeout, Closed
 //! ```
 //!
-//! These are the [`Stage`]s. A call that is `Asking` has its request in the queue, with the driver, with a session that is being
-//! made, or on the wire; only where it may have left ([`Request::dispatched`]) is the server told that the call is given up. How
-//! a next request is made is in `sending`.
+//! These are the [`Stage`]s. The request of a call that is `Asking` may wait for the driver, for a session that is being made, or, where
+//! it failed and nobody has seen it, for the moment to leave again; or it is on the wire. Only where it may have left is the server
+//! told that the call is given up. How a next request is made is in `sending`.
 //!
 //! Every call ends exactly once. An answer that arrives later meets an id that is no longer in the table and is
 //! reported as a diagnostic. [`Connection::forget`](crate::Connection::forget) ends one without an event: the driver knows why.
