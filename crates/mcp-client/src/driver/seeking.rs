@@ -70,7 +70,7 @@ impl Driver {
     /// Asks for a sign of life. Whether there is a session after that, be it a new one.
     pub(super) async fn seek_session(self: &Arc<Self>) -> bool {
         let Ok(call) = self.open(|core, now| core.seek_session(now)) else { return false };
-        match self.drive(call, None).await {
+        match self.drive(&call, None).await {
             Ok(_) => true,
             Err(error) => {
                 tracing::debug!(%error, "the lost session could not be replaced");
