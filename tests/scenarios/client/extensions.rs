@@ -9,18 +9,14 @@ use mcp_client::model::meta::KeyFault;
 use mcp_client::{Client, ClientBuilder, ErrorKind, Mode};
 use serde_json::{Map, Value, json};
 
-use super::peer::{Peer, builder, connected, pipe};
+use super::peer::{Peer, builder, connected, discovered, pipe};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// A client connected to a modern server with tools and an extension.
 async fn modern(builder: ClientBuilder) -> (Client, Peer) {
-    let (connection, mut peer) = pipe(1 << 20);
-    let (client, ()) = tokio::join!(builder.mode(Mode::Auto).connect(connection), async {
-        let extensions = json!({ "com.example/charts": { "max": 3 }, "com.example/plain": {} });
-        peer.discovered(json!({ "tools": {}, "extensions": extensions })).await;
-    });
-    (client.unwrap(), peer)
+    let extensions = json!({ "com.example/charts": { "max": 3 }, "com.example/plain": {} });
+    discovered(builder.mode(Mode::Auto), json!({ "tools": {}, "extensions": extensions })).await
 }
 
 fn meta(members: Value) -> Map<String, Value> {

@@ -3,15 +3,15 @@
 use std::future::{Future, IntoFuture as _, pending};
 use std::time::Duration;
 
-use mcp_client::model::{CallToolResult, ProtocolVersion};
+use mcp_client::model::CallToolResult;
 use mcp_client::{
     Call, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Error, ErrorKind,
-    HttpServer, Mode, TaskConfig,
+    HttpServer, TaskConfig,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::peer::{Peer, builder, pipe};
+use super::peer::{Peer, builder, modern_tasks, pipe};
 use crate::http::script::{Server, at_the_deadline, within};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,10 +30,6 @@ fn is_hard_end(error: &Error, max_total: Duration) {
 fn is_timeout(error: &Error, after: Duration) {
     assert_eq!((error.kind(), error.timed_out_after()), (ErrorKind::Timeout, Some(after)), "{error}");
     assert!(!error.to_string().contains(SAYS_SO), "{error}");
-}
-
-fn modern() -> ClientBuilder {
-    builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
 }
 
 /// Connects to a server of either era that declares everything.
@@ -121,7 +117,7 @@ async fn a_task_is_awaited_up_to_the_hard_end_of_its_call() {
     for is_modern in [true, false] {
         // The server goes on with "working", or says nothing any more at the last question.
         for silent in [false, true] {
-            let builder = if is_modern { modern() } else { builder().tasks(TaskConfig::default()) };
+            let builder = if is_modern { modern_tasks() } else { builder().tasks(TaskConfig::default()) };
             let (client, mut peer) = connected(builder).await;
             if !is_modern {
                 let (tools, ()) = tokio::join!(client.list_tools().page(), async {
@@ -221,7 +217,7 @@ async fn rounds_of_input_end_with_the_hard_end_of_their_call() {
             tokio::time::sleep(thinking_takes * SECOND).await;
             ElicitResult::accept(Map::new())
         };
-        let (client, mut peer) = connected(modern().on_elicitation(think)).await;
+        let (client, mut peer) = connected(modern_tasks().on_elicitation(think)).await;
         let call = client.call_tool("t", json!({})).timeout(3 * SECOND).max_total(7 * SECOND);
         let (error, took) = ends(&client, call, async {
             for round in 0.. {
@@ -265,7 +261,7 @@ async fn over_http_the_exchange_ends_at_the_hard_end() {
         peer.chunk(&format!("data: {notice}\n\n")).await;
         peer.closed().await;
     });
-    let client = within(modern().connect(endpoint)).await.unwrap();
+    let client = within(modern_tasks().connect(endpoint)).await.unwrap();
     let (progressed, is_there) = tokio::sync::oneshot::channel();
     let mut progressed = Some(progressed);
     let call =
@@ -315,7 +311,7 @@ async fn the_shortest_hard_end_counts() {
 #[tokio::test(start_paused = true)]
 async fn a_call_without_a_hard_end_has_that_of_the_client() {
     for (said, expected) in [(None, 7), (Some(3), 3), (Some(40), 40)] {
-        let (client, mut peer) = connected(modern().max_total(7 * SECOND)).await;
+        let (client, mut peer) = connected(modern_tasks().max_total(7 * SECOND)).await;
         let mut call = client.call_tool("t", json!({})).timeout(60 * SECOND);
         if let Some(said) = said {
             call = call.max_total(said * SECOND);
@@ -335,7 +331,7 @@ async fn of_several_hard_ends_of_a_task_the_shortest_counts() {
     for (call, task, expected) in
         [(Some(3), Some(9), 3), (Some(9), Some(3), 3), (None, None, 7), (None, Some(9), 9)]
     {
-        let (client, mut peer) = connected(modern().max_total(7 * SECOND)).await;
+        let (client, mut peer) = connected(modern_tasks().max_total(7 * SECOND)).await;
         let mut asked = client.call_tool("t", json!({})).timeout(60 * SECOND);
         if let Some(call) = call {
             asked = asked.max_total(call * SECOND);

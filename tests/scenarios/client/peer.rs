@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_client::model::ProtocolVersion;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection, Mode};
+use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection, Mode, TaskConfig};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -111,6 +112,23 @@ pub(crate) async fn connected(builder: ClientBuilder) -> (Client, Peer) {
     let (connection, mut peer) = pipe(1 << 20);
     let (client, _) = tokio::join!(builder.connect(connection), peer.handshake(json!({ "tools": {} })));
     (client.unwrap(), peer)
+}
+
+/// A client connected to a peer of the modern era with these capabilities.
+pub(crate) async fn discovered(builder: ClientBuilder, capabilities: Value) -> (Client, Peer) {
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, ()) = tokio::join!(builder.connect(connection), peer.discovered(capabilities));
+    (client.unwrap(), peer)
+}
+
+/// For servers of the modern era that make tasks of calls.
+pub(crate) fn modern_tasks() -> ClientBuilder {
+    builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
+}
+
+/// What such a server declares.
+pub(crate) fn makes_tasks() -> Value {
+    json!({ "tools": { "listChanged": true }, "extensions": { "io.modelcontextprotocol/tasks": {} } })
 }
 
 pub(crate) fn builder() -> ClientBuilder {

@@ -6,25 +6,16 @@ use std::time::Duration;
 use mcp_client::model::{CallToolResult, ProtocolVersion, TaskStatus};
 use mcp_client::{
     Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind, Mode, StoredTask,
-    Task, TaskConfig, TaskError,
+    Task, TaskError,
 };
 use serde_json::{Map, Value, json};
 
-use super::peer::{Peer, builder, pipe, summary};
+use super::peer::{Peer, builder, discovered, makes_tasks, modern_tasks, summary};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-fn modern_tasks() -> ClientBuilder {
-    builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
-}
-
 async fn connected(builder: ClientBuilder) -> (Client, Peer) {
-    let (connection, mut peer) = pipe(1 << 20);
-    let (client, ()) = tokio::join!(builder.connect(connection), async {
-        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
-        peer.discovered(json!({ "tools": {}, "extensions": extensions })).await;
-    });
-    (client.unwrap(), peer)
+    discovered(builder, makes_tasks()).await
 }
 
 fn state(status: &str, more: Value) -> Value {

@@ -2,11 +2,10 @@
 
 use std::future::IntoFuture;
 
-use mcp_client::model::ProtocolVersion;
-use mcp_client::{Client, ErrorKind, HttpServer, Mode, TaskConfig};
+use mcp_client::{Client, ErrorKind, HttpServer};
 use serde_json::{Value, json};
 
-use super::peer::builder;
+use super::peer::modern_tasks;
 use crate::http::script::{Peer, Request, Server, within};
 
 fn state(status: &str, more: Value) -> Value {
@@ -30,8 +29,8 @@ async fn answer(peer: &mut Peer, request: &Request, result: Value) {
 /// A client, and the connection that it uses.
 async fn connected(server: &Server) -> (Client, Peer) {
     let url = server.url();
-    let builder = builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default());
-    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
+    let connecting =
+        tokio::spawn(async move { modern_tasks().connect(HttpServer::new(&url).unwrap()).await });
     let (mut peer, probe) = server.request().await;
     let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
     answer(&mut peer, &probe, discovered).await;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
-use mcp_client::{Client, ClientBuilder, Mode, TaskConfig};
+use mcp_client::Client;
+use mcp_client::model::SubscriptionFilter;
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, pipe};
+use super::peer::{Peer, builder, connected, discovered, makes_tasks, modern_tasks, pipe};
 use super::sessions::{BY_THE_BOOK, Sessions, connect_with};
 use crate::http::script::{PATIENCE, within};
 use crate::wakers::{LogListener, in_time};
@@ -54,17 +54,8 @@ fn wait<F: Future + ?Sized>(client: &Client, panics: bool, mut future: Pin<&mut 
     meddles
 }
 
-fn modern() -> ClientBuilder {
-    builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
-}
-
 async fn connected_modern() -> (Client, Peer) {
-    let (connection, mut peer) = pipe(1 << 16);
-    let (client, ()) = tokio::join!(modern().connect(connection), async {
-        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
-        peer.discovered(json!({ "tools": { "listChanged": true }, "extensions": extensions })).await;
-    });
-    (client.unwrap(), peer)
+    discovered(modern_tasks(), makes_tasks()).await
 }
 
 fn task(kind: &str, at: &str) -> Value {
