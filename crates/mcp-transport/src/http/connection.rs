@@ -156,24 +156,18 @@ impl HttpConnection {
         Box::pin(async move {
             let shared = &self.shared;
             let Post { body, kind, head, resumable } = post;
-            let (session, headers) = match kind {
-                PostKind::Request { establishes_session: true, .. } => {
-                    (None, Ok(shared.templates.initialize()))
-                }
-                _ if head.is_modern() => (None, shared.templates.post(&head, None)),
-                _ => {
-                    let session = shared.session.current();
-                    let headers = shared.templates.post(&head, session.as_ref());
-                    (session, headers)
-                }
+            let fields = match kind {
+                PostKind::Request { establishes_session: true, .. } => Ok(shared.templates.initialize()),
+                _ if head.is_modern() => shared.templates.post(&head, None),
+                _ => shared.templates.post(&head, shared.session.current()),
             };
-            let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
+            let fields = fields.map_err(|bad| fault::bad_header(&bad))?;
             let timeouts = &shared.config.timeouts;
             let deadline = match kind {
                 PostKind::Request { .. } => timeouts.request_head,
                 PostKind::Notification | PostKind::Response => Some(timeouts.head),
             };
-            let mut outgoing = Outgoing { method: Method::POST, headers, body, session };
+            let mut outgoing = Outgoing { method: Method::POST, fields, body };
             let opened = shared.open_at(&shared.target, &mut outgoing, deadline, watch).await?;
             let resumable = resumable && !head.is_modern();
             let mut core = ExchangeCore::new(kind, resumable, &shared.config);
@@ -245,9 +239,8 @@ impl HttpConnection {
 }
 
 async fn delete_session(shared: Arc<Shared>, head: RequestHead, session: SessionId) -> Result<(), Error> {
-    let headers = shared.templates.delete(&head, &session).map_err(|bad| fault::bad_header(&bad))?;
-    let mut outgoing =
-        Outgoing { method: Method::DELETE, headers, body: Bytes::new(), session: Some(session) };
+    let fields = shared.templates.delete(&head, session).map_err(|bad| fault::bad_header(&bad))?;
+    let mut outgoing = Outgoing { method: Method::DELETE, fields, body: Bytes::new() };
     let close = shared.config.timeouts.close;
     let opened = match time::timeout(close, shared.open(&mut outgoing, None)).await {
         Ok(opened) => opened?,
@@ -278,7 +271,7 @@ impl Shared {
     /// Sends a request to the MCP endpoint, with credentials where there is a provider.
     pub(crate) async fn open(
         &self,
-        outgoing: &mut Outgoing,
+        outgoing: &mut Outgoing<'_>,
         deadline: Option<Duration>,
     ) -> Result<Opened, Error> {
         self.open_at(&self.target, outgoing, deadline, &mut |_| true).await
@@ -288,7 +281,7 @@ impl Shared {
     pub(crate) async fn open_at(
         &self,
         target: &Target,
-        outgoing: &mut Outgoing,
+        outgoing: &mut Outgoing<'_>,
         deadline: Option<Duration>,
         watch: Watch<'_>,
     ) -> Result<Opened, Error> {
@@ -305,7 +298,7 @@ impl Shared {
         &self,
         credentials: &dyn Credentials,
         target: &Target,
-        outgoing: &mut Outgoing,
+        outgoing: &mut Outgoing<'_>,
         deadline: Option<Duration>,
         watch: Watch<'_>,
     ) -> Result<Opened, Error> {
@@ -339,10 +332,10 @@ impl Shared {
         head: &RequestHead,
         session: Option<SessionId>,
         cursor: &str,
-    ) -> Result<Outgoing, Error> {
-        let headers = self.templates.get(head, session.as_ref(), cursor);
-        let headers = headers.map_err(|bad| fault::bad_header(&bad))?;
-        Ok(Outgoing { method: Method::GET, headers, body: Bytes::new(), session })
+    ) -> Result<Outgoing<'_>, Error> {
+        let fields = self.templates.get(head, session, cursor);
+        let fields = fields.map_err(|bad| fault::bad_header(&bad))?;
+        Ok(Outgoing { method: Method::GET, fields, body: Bytes::new() })
     }
 
     /// Takes the session that a request carried for lost, if that is what failed it.

@@ -104,14 +104,12 @@ impl Downstream {
 
     fn poll_reopen(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if !matches!(self.source, Source::Opening(_)) {
-            let mut outgoing = match self.shared.get(&self.head, self.session.clone(), core.cursor()) {
-                Ok(outgoing) => outgoing,
-                Err(error) => return Poll::Ready(core.handle_reopen_failed(now(), jitter(), error)),
-            };
-            let shared = Arc::clone(&self.shared);
-            let deadline = shared.config.timeouts.request_head;
+            let (shared, head, session) =
+                (Arc::clone(&self.shared), self.head.clone(), self.session.clone());
+            let cursor = core.cursor().to_owned();
             let opening = async move {
-                let opened = shared.open(&mut outgoing, deadline).await?;
+                let mut outgoing = shared.get(&head, session, &cursor)?;
+                let opened = shared.open(&mut outgoing, shared.config.timeouts.request_head).await?;
                 Ok(opened.read_refusal(&shared.config).await)
             };
             self.source = Source::Opening(Box::pin(opening));

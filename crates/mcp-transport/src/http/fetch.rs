@@ -170,8 +170,9 @@ impl Fetcher {
     async fn follow(&self, mut target: Target) -> Result<Document, Error> {
         let config = &self.config;
         let pool = Pool::new(config);
-        let outgoing =
-            Outgoing { method: Method::GET, headers: headers::fetch(), body: Bytes::new(), session: None };
+        let template = headers::fetch();
+        let fields = headers::Fields::of(&template);
+        let outgoing = Outgoing { method: Method::GET, fields, body: Bytes::new() };
         let mut hops = 0;
         loop {
             let (response, mut carrier) = send(&pool, config, &target, &outgoing, &mut |_| true).await?;

@@ -94,8 +94,8 @@ impl SseSender {
     fn sending<'a>(&'a self, body: Bytes, watch: Watch<'a>) -> Boxed<'a, ()> {
         Box::pin(async move {
             let shared = &self.shared;
-            let headers = shared.templates.initialize();
-            let mut outgoing = Outgoing { method: Method::POST, headers, body, session: None };
+            let fields = shared.templates.initialize();
+            let mut outgoing = Outgoing { method: Method::POST, fields, body };
             let deadline = Some(shared.config.timeouts.head);
             let opened = shared.open_at(&self.endpoint, &mut outgoing, deadline, watch).await?;
             let mut core = ExchangeCore::new(PostKind::Notification, false, &shared.config);

@@ -139,57 +139,92 @@ impl Templates {
     }
 
     /// The legacy `initialize`: nothing that belongs to a session yet.
-    pub(crate) fn initialize(&self) -> HeaderMap {
-        self.post.clone()
+    pub(crate) fn initialize(&self) -> Fields<'_> {
+        Fields::of(&self.post)
     }
 
     /// Any other POST. A modern one never carries a session id.
     pub(crate) fn post(
         &self,
         head: &RequestHead,
-        session: Option<&SessionId>,
-    ) -> Result<HeaderMap, BadHeader> {
-        let mut headers = self.post.clone();
-        set_version(&mut headers, head)?;
+        session: Option<SessionId>,
+    ) -> Result<Fields<'_>, BadHeader> {
+        let mut fields = Fields::of(&self.post);
+        fields.version = version(head)?;
         let Some(method) = &head.method else {
-            set_session(&mut headers, session);
-            return Ok(headers);
+            fields.session = session;
+            return Ok(fields);
         };
-        headers.insert(METHOD, text_value(&METHOD, method)?);
+        fields.set(METHOD, text_value(&METHOD, method)?);
         if let Some(name) = &head.name {
-            headers.insert(NAME, text_value(&NAME, name)?);
+            fields.set(NAME, text_value(&NAME, name)?);
         }
         for (suffix, text) in &head.params {
             let name = param_name(suffix)?;
             let value = text_value(&name, text)?;
-            headers.insert(name, value);
+            fields.set(name, value);
         }
-        Ok(headers)
+        Ok(fields)
     }
 
     /// GET, to listen or to resume.
     pub(crate) fn get(
         &self,
         head: &RequestHead,
-        session: Option<&SessionId>,
+        session: Option<SessionId>,
         last_event_id: &str,
-    ) -> Result<HeaderMap, BadHeader> {
-        let mut headers = self.get.clone();
-        set_version(&mut headers, head)?;
-        set_session(&mut headers, session);
+    ) -> Result<Fields<'_>, BadHeader> {
+        let mut fields = Fields { version: version(head)?, session, ..Fields::of(&self.get) };
         if !last_event_id.is_empty() {
             // The id goes out as the bytes it came as, UTF-8 included.
             let value = HeaderValue::from_bytes(last_event_id.as_bytes());
-            headers.insert(LAST_EVENT_ID, value.map_err(|_| BadHeader::Value { name: LAST_EVENT_ID })?);
+            fields.set(LAST_EVENT_ID, value.map_err(|_| BadHeader::Value { name: LAST_EVENT_ID })?);
         }
-        Ok(headers)
+        Ok(fields)
     }
 
-    pub(crate) fn delete(&self, head: &RequestHead, session: &SessionId) -> Result<HeaderMap, BadHeader> {
-        let mut headers = self.delete.clone();
-        set_version(&mut headers, head)?;
-        set_session(&mut headers, Some(session));
-        Ok(headers)
+    pub(crate) fn delete(&self, head: &RequestHead, session: SessionId) -> Result<Fields<'_>, BadHeader> {
+        Ok(Fields { version: version(head)?, session: Some(session), ..Fields::of(&self.delete) })
+    }
+}
+
+/// The fields of one request: checked once, written out each time that it is sent.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    template: &'a HeaderMap,
+    version: Option<HeaderValue>,
+    session: Option<SessionId>,
+    /// What else there is; of two fields of one name the later one counts.
+    added: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of a template and no others.
+    pub(crate) fn of(template: &'a HeaderMap) -> Self {
+        Self { template, version: None, session: None, added: Vec::new() }
+    }
+
+    pub(crate) fn set(&mut self, name: HeaderName, value: HeaderValue) {
+        self.added.push((name, value));
+    }
+
+    /// The session whose id the request carries.
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    pub(crate) fn write(&self) -> HeaderMap {
+        let mut headers = self.template.clone();
+        if let Some(version) = &self.version {
+            headers.insert(PROTOCOL_VERSION, version.clone());
+        }
+        if let Some(session) = &self.session {
+            headers.insert(SESSION_ID, session.header());
+        }
+        for (name, value) in &self.added {
+            headers.insert(name, value.clone());
+        }
+        headers
     }
 }
 
@@ -207,23 +242,15 @@ pub(crate) fn set_host(headers: &mut HeaderMap, target: &Target) {
     headers.insert(HOST, target.authority());
 }
 
-fn set_version(headers: &mut HeaderMap, head: &RequestHead) -> Result<(), BadHeader> {
-    let Some(version) = &head.protocol_version else { return Ok(()) };
-    let value = match version.as_str() {
+fn version(head: &RequestHead) -> Result<Option<HeaderValue>, BadHeader> {
+    let Some(version) = &head.protocol_version else { return Ok(None) };
+    Ok(Some(match version.as_str() {
         "2026-07-28" => HeaderValue::from_static("2026-07-28"),
         "2025-11-25" => HeaderValue::from_static("2025-11-25"),
         "2025-06-18" => HeaderValue::from_static("2025-06-18"),
         "2025-03-26" => HeaderValue::from_static("2025-03-26"),
         other => HeaderValue::from_str(other).map_err(|_| BadHeader::Value { name: PROTOCOL_VERSION })?,
-    };
-    headers.insert(PROTOCOL_VERSION, value);
-    Ok(())
-}
-
-fn set_session(headers: &mut HeaderMap, session: Option<&SessionId>) {
-    if let Some(session) = session {
-        headers.insert(SESSION_ID, session.header());
-    }
+    }))
 }
 
 fn text_value(name: &HeaderName, text: &str) -> Result<HeaderValue, BadHeader> {

@@ -23,6 +23,7 @@ use super::wire::{SendError, Wire};
 use crate::http::config::Config;
 use crate::http::core::answer::error_object;
 use crate::http::core::body::Body;
+use crate::http::core::headers::Fields;
 use crate::http::core::machine::Head;
 use crate::http::core::media::{ContentType, is_identity_coded};
 use crate::http::core::proxy::ProxyServer;
@@ -42,22 +43,20 @@ const TOO_LARGE: &str = "message head is too large";
 const MAX_REFUSALS: u32 = 3;
 
 /// What is sent, and sent again where a redirect or a refusal asks for that; the body is shared.
-pub(crate) struct Outgoing {
+pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
-    pub(crate) headers: HeaderMap,
+    pub(crate) fields: Fields<'a>,
     pub(crate) body: Bytes,
-    /// The session whose id the request carries.
-    pub(crate) session: Option<SessionId>,
 }
 
-impl Outgoing {
+impl Outgoing<'_> {
     /// Sets the `Authorization` header; `None` leaves what the application set.
     pub(crate) fn authorize(&mut self, authorization: Option<&str>) -> Result<(), Error> {
         let Some(authorization) = authorization else { return Ok(()) };
         let bad = headers::BadHeader::Value { name: AUTHORIZATION };
         let mut value = HeaderValue::from_str(authorization).map_err(|_| fault::bad_header(&bad))?;
         value.set_sensitive(true);
-        self.headers.insert(AUTHORIZATION, value);
+        self.fields.set(AUTHORIZATION, value);
         Ok(())
     }
 }
@@ -140,7 +139,7 @@ pub(crate) async fn open(
     pool: &Arc<Pool>,
     config: &Arc<Config>,
     target: &Target,
-    outgoing: &Outgoing,
+    outgoing: &Outgoing<'_>,
     deadline: Option<Duration>,
     watch: Watch<'_>,
 ) -> Result<Opened, Error> {
@@ -165,7 +164,7 @@ async fn follow(
     pool: &Arc<Pool>,
     config: &Arc<Config>,
     target: &Target,
-    outgoing: &Outgoing,
+    outgoing: &Outgoing<'_>,
     watch: Watch<'_>,
 ) -> Result<Opened, Error> {
     let mut moved: Option<Target> = None;
@@ -202,7 +201,7 @@ async fn follow(
         return Ok(Opened {
             status: parts.status,
             headers: parts.headers,
-            session: outgoing.session.clone(),
+            session: outgoing.fields.session().cloned(),
             is_plain: is_plain(target, config),
             tells_lost: false,
             moved,
@@ -217,7 +216,7 @@ pub(crate) async fn send(
     pool: &Arc<Pool>,
     config: &Arc<Config>,
     target: &Target,
-    outgoing: &Outgoing,
+    outgoing: &Outgoing<'_>,
     watch: Watch<'_>,
 ) -> Result<(http::Response<Incoming>, Carrier), Error> {
     let mut refusals = 0;
@@ -341,11 +340,16 @@ fn is_record(is_parse: bool, carrier: Carrier) -> bool {
     is_parse && carrier.into_wire().is_some_and(|wire| tls_wanted::is_record(&wire.into_unread()))
 }
 
-fn request(target: &Target, config: &Config, outgoing: &Outgoing, is_http2: bool) -> Request<RequestBody> {
+fn request(
+    target: &Target,
+    config: &Config,
+    outgoing: &Outgoing<'_>,
+    is_http2: bool,
+) -> Request<RequestBody> {
     let mut request = Request::new(RequestBody::new(outgoing.body.clone()));
     *request.method_mut() = outgoing.method.clone();
     *request.uri_mut() = target.path();
-    *request.headers_mut() = outgoing.headers.clone();
+    *request.headers_mut() = outgoing.fields.write();
     if is_http2 && let Some(absolute) = target.absolute() {
         // The authority is a field of its own there (RFC 9113 section 8.3.1).
         *request.uri_mut() = absolute;
