@@ -1,6 +1,7 @@
 //! The connection to one server: a handle that any number of tasks may use at once.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -153,24 +154,27 @@ impl HttpConnection {
 
     /// See [`Boxed`].
     fn posting<'a>(&'a self, post: Post, watch: Watch<'a>) -> Boxed<'a, Exchange> {
+        // All that is made before the first await is made out here: the future would keep what it is made from as well.
+        let shared = &self.shared;
+        let Post { body, kind, head, resumable } = post;
+        let fields = match kind {
+            PostKind::Request { establishes_session: true, .. } => Ok(shared.templates.initialize()),
+            _ if head.is_modern() => shared.templates.post(&head, None),
+            _ => shared.templates.post(&head, shared.session.current()),
+        };
+        let fields = match fields {
+            Ok(fields) => fields,
+            Err(bad) => return Box::pin(ready(Err(fault::bad_header(&bad)))),
+        };
+        let timeouts = &shared.config.timeouts;
+        let deadline = match kind {
+            PostKind::Request { .. } => timeouts.request_head,
+            PostKind::Notification | PostKind::Response => Some(timeouts.head),
+        };
+        let mut outgoing = Outgoing { method: Method::POST, fields, body };
+        let mut core = ExchangeCore::new(kind, resumable && !head.is_modern(), &shared.config);
         Box::pin(async move {
-            let shared = &self.shared;
-            let Post { body, kind, head, resumable } = post;
-            let fields = match kind {
-                PostKind::Request { establishes_session: true, .. } => Ok(shared.templates.initialize()),
-                _ if head.is_modern() => shared.templates.post(&head, None),
-                _ => shared.templates.post(&head, shared.session.current()),
-            };
-            let fields = fields.map_err(|bad| fault::bad_header(&bad))?;
-            let timeouts = &shared.config.timeouts;
-            let deadline = match kind {
-                PostKind::Request { .. } => timeouts.request_head,
-                PostKind::Notification | PostKind::Response => Some(timeouts.head),
-            };
-            let mut outgoing = Outgoing { method: Method::POST, fields, body };
             let opened = shared.open_at(&shared.target, &mut outgoing, deadline, watch).await?;
-            let resumable = resumable && !head.is_modern();
-            let mut core = ExchangeCore::new(kind, resumable, &shared.config);
             let result = core.handle_head(now(), opened.head());
             if let Err(error) = result {
                 shared.note_lost_session(&error, opened.session.as_ref());

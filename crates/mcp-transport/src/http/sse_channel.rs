@@ -53,7 +53,7 @@ pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSend
     if !downstream.advance(&mut core).await? {
         return Ok(None);
     }
-    let Some(endpoint) = core.endpoint(moved.as_ref().unwrap_or(&shared.target))? else { return Ok(None) };
+    let Some(endpoint) = core.endpoint(moved.as_deref().unwrap_or(&shared.target))? else { return Ok(None) };
     let sender = SseSender { shared: Arc::clone(shared), endpoint: Arc::new(endpoint) };
     Ok(Some((sender, SseReceiver { core, downstream })))
 }

@@ -1,5 +1,6 @@
 //! What carries an exchange: an HTTP/1.1 connection of its own, or a stream of a shared HTTP/2 one.
 
+use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -21,15 +22,21 @@ pub(crate) enum Carrier {
 impl Carrier {
     /// Sends a request and waits for the head of its response. Dropping the future gives the exchange up; drop the carrier
     /// too.
-    pub(crate) async fn send(
+    pub(crate) fn send(
         &mut self,
         request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, SendError> {
-        match self {
-            Self::Wire(wire) => wire.send(request).await,
+    ) -> impl Future<Output = Result<Response<Incoming>, SendError>> + Send {
+        // Not awaited here and there: the request would be kept once more in each place, long after it was handed over.
+        let mut sent = match self {
+            Self::Wire(wire) => wire.send(request),
             #[cfg(feature = "http2")]
-            Self::Lane(lane) => lane.send(request).await,
-        }
+            Self::Lane(lane) => lane.send(request),
+        };
+        poll_fn(move |cx| match self {
+            Self::Wire(wire) => wire.poll_sent(&mut sent, cx),
+            #[cfg(feature = "http2")]
+            Self::Lane(lane) => lane.poll_sent(&mut sent, cx),
+        })
     }
 
     /// The next piece of a response body; `None` is its end. Trailers are passed over.

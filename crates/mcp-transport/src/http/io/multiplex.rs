@@ -21,7 +21,7 @@ use super::body::RequestBody;
 use super::clock::now;
 use super::pool::Pool;
 use super::stream::Stream;
-use super::wire::SendError;
+use super::wire::{SendError, Sent};
 use crate::http::config::HttpLimits;
 use crate::http::http2::Http2Options;
 
@@ -112,12 +112,18 @@ impl Multiplexed {
 }
 
 impl Lane {
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, SendError> {
+    pub(crate) fn send(&self, request: Request<RequestBody>) -> Sent {
         let mut sender = self.connection.sender.clone();
-        sender.try_send_request(request).await.map_err(|mut failed| {
+        Box::pin(async move { sender.try_send_request(request).await })
+    }
+
+    /// Waits for the head of the response.
+    pub(crate) fn poll_sent(
+        &self,
+        sent: &mut Sent,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<Incoming>, SendError>> {
+        sent.as_mut().poll(cx).map_err(|mut failed| {
             let is_unsent = failed.take_message().is_some();
             let error = failed.into_error();
             let fate = Fate::of(&error);

@@ -65,7 +65,7 @@ impl Outgoing<'_> {
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// Where redirects led to, if there were any.
-    pub(crate) moved: Option<Target>,
+    pub(crate) moved: Option<Box<Target>>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     /// The session whose id the request carries.
@@ -152,7 +152,8 @@ pub(crate) async fn open(
     let mut exchange = pin!(follow(pool, config, target, outgoing, &mut watch));
     match deadline {
         None => exchange.await,
-        Some(deadline) => match time::timeout(deadline, exchange.as_mut()).await {
+        // A timer is large, and calls most often have none here.
+        Some(deadline) => match Box::pin(time::timeout(deadline, exchange.as_mut())).await {
             Ok(result) => result,
             Err(_) => Err(fault::timeout("the head of the response", deadline)
                 .with_outcome_unknown(left.load(Ordering::Relaxed))),
@@ -167,17 +168,17 @@ async fn follow(
     outgoing: &Outgoing<'_>,
     watch: Watch<'_>,
 ) -> Result<Opened, Error> {
-    let mut moved: Option<Target> = None;
+    let mut moved: Option<Box<Target>> = None;
     let mut hops = 0;
     loop {
-        let target = moved.as_ref().unwrap_or(target);
+        let target = moved.as_deref().unwrap_or(target);
         let (response, wire) = send(pool, config, target, outgoing, &mut *watch).await?;
         let (parts, body) = response.into_parts();
         if redirect::is_redirect(parts.status) {
             let limit = config.limits.max_redirects;
             let next = redirect::follow(target, &outgoing.method, parts.status, &parts.headers, hops, limit);
             pool.put(wire, Some(body));
-            moved = Some(next.map_err(|refused| fault::redirect(parts.status, &refused))?);
+            moved = Some(Box::new(next.map_err(|refused| fault::redirect(parts.status, &refused))?));
             hops += 1;
             continue;
         }

@@ -3,13 +3,14 @@
 //! hyper expects its connection to be polled by a task of its own. Here the task that waits for the response polls it
 //! together with the response: no task is woken on the way, and dropping the exchange closes the socket.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
+use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 
@@ -30,6 +31,13 @@ pub(crate) struct Wire {
     error: Option<hyper::Error>,
     bell: Bell,
 }
+
+/// A request on its way, until the head of its response has come.
+///
+/// On the heap, and nothing but this is kept of the request: it would make everything that waits for it several times as large.
+pub(crate) type Sent = Pin<Box<dyn Future<Output = Answered> + Send>>;
+
+type Answered = Result<Response<Incoming>, TrySendError<Request<RequestBody>>>;
 
 /// A request that got no response head.
 pub(crate) struct SendError {
@@ -54,21 +62,22 @@ impl Wire {
         Ok(Box::new(Self { sender, connection, ended: false, error: None, bell: Bell::new() }))
     }
 
-    /// Sends a request and waits for the head of its response. Dropping the future leaves the connection unusable; drop
-    /// it too.
-    pub(crate) async fn send(
+    /// Hands over a request, of which nothing is sent before it is polled.
+    pub(crate) fn send(&mut self, request: Request<RequestBody>) -> Sent {
+        Box::pin(self.sender.try_send_request(request))
+    }
+
+    /// Sends it and waits for the head of its response. After one that is not polled to its end the connection is unusable.
+    pub(crate) fn poll_sent(
         &mut self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, SendError> {
-        let Self { sender, connection, ended, error, bell } = self;
-        let mut response = pin!(sender.try_send_request(request));
-        let result = poll_fn(|cx| {
-            bell.poll(cx, |cx| {
-                drive(connection, ended, error, cx);
-                response.as_mut().poll(cx)
-            })
-        })
-        .await;
+        sent: &mut Sent,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response<Incoming>, SendError>> {
+        let Self { connection, ended, error, bell, .. } = self;
+        let result = bell.poll(cx, |cx| {
+            drive(connection, ended, error, cx);
+            sent.as_mut().poll(cx)
+        });
         result.map_err(|mut failed| {
             let is_unsent = failed.take_message().is_some();
             SendError { error: failed.into_error(), is_unsent, is_refused: false }
