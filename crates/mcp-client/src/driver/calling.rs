@@ -77,7 +77,7 @@ impl Driver {
                 Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
                     tokio::select! {
                         biased;
-                        delivered = self.deliver(transmit) => {
+                        delivered = Box::pin(self.deliver(transmit)) => {
                             delivered.or_else(|error| call.failed(Sent::Handshake, error))?;
                         }
                         () = call.over() => {}
@@ -86,7 +86,7 @@ impl Driver {
                 Step::Send(transmit) => match &self.link {
                     // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
                     Link::Http(link) => Box::pin(link.exchange(call, transmit, &mut on_progress)).await?,
-                    Link::Sse(link) => link.send(call, transmit).await?,
+                    Link::Sse(link) => Box::pin(link.send(call, transmit)).await?,
                     // Put in when it was made.
                     Link::Line(_) => {}
                 },

@@ -7,7 +7,7 @@ use mcp_jsonrpc::{PlainAnswer, RequestId};
 use mcp_proto::{ExchangeFailure, Head, Limits, Origin, Transmit, TransmitKind};
 use mcp_transport::ErrorKind;
 pub(crate) use mcp_transport::http::RequestHead as SessionHead;
-use mcp_transport::http::{Departure, HttpConnection, Post, RequestHead};
+use mcp_transport::http::{Departure, Exchange, HttpConnection, Post, RequestHead};
 pub(super) use mcp_transport::http::{SseReceiver, SseSender};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -67,19 +67,8 @@ impl HttpLink {
         } else {
             None
         };
-        let mut given_up = false;
-        let (request, sent) = (request_of(&transmit), Sent::of(&transmit));
-        let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
-        let posted = tokio::select! {
-            biased;
-            posted = self.connection.post_watched(post(transmit), &mut watch) => posted,
-            () = call.over() => return Ok(()),
-        };
-        let mut exchange = match posted {
-            Ok(exchange) => exchange,
-            Err(_) if given_up => return Ok(()),
-            Err(error) => return refused(call, sent, error),
-        };
+        let sent = Sent::of(&transmit);
+        let Some(mut exchange) = self.posted(call, transmit).await? else { return Ok(()) };
         call.answered_with(exchange.status());
         call.driver.hearing.note_sign();
         let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer, Some(call.id));
@@ -106,6 +95,30 @@ impl HttpLink {
                 biased;
                 () = call.driver.background_room() => {}
                 () = call.over() => return Ok(()),
+            }
+        }
+    }
+
+    /// Posts the request of a call. `None` if the call ended before it was answered, or knows how it goes on without an answer.
+    ///
+    /// No `async fn`, which would keep the message once more.
+    fn posted(
+        &self,
+        call: &OpenCall,
+        transmit: Transmit,
+    ) -> impl Future<Output = Result<Option<Exchange>, Error>> + Send {
+        let mut given_up = false;
+        let (request, sent) = (request_of(&transmit), Sent::of(&transmit));
+        async move {
+            let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
+            tokio::select! {
+                biased;
+                posted = self.connection.post_watched(post(transmit), &mut watch) => match posted {
+                    Ok(exchange) => Ok(Some(exchange)),
+                    Err(_) if given_up => Ok(None),
+                    Err(error) => refused(call, sent, error).map(|()| None),
+                },
+                () = call.over() => Ok(None),
             }
         }
     }

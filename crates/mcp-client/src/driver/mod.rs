@@ -440,7 +440,7 @@ impl Driver {
         let deadline = self.lock().core.handshake_deadline();
         let (_, left) = self.drive(&call, None).await?;
         for transmit in left {
-            let delivering = self.deliver(transmit);
+            let delivering = Box::pin(self.deliver(transmit));
             match deadline {
                 // A server that has answered and then reads no further must not hold up the connect for ever.
                 Some(at) => match tokio::time::timeout_at(at.into(), delivering).await {
@@ -463,8 +463,7 @@ impl Driver {
     /// Sends a notification that ends a handshake and waits until it is delivered: only then may anything else go out.
     async fn deliver(self: &Arc<Self>, transmit: Transmit) -> Result<(), mcp_transport::Error> {
         match &self.link {
-            // On the heap, as an exchange is.
-            Link::Http(link) => Box::pin(link.deliver(transmit)).await?,
+            Link::Http(link) => link.deliver(transmit).await?,
             Link::Line(link) => link.deliver(transmit).await?,
             Link::Sse(link) => link.deliver(transmit).await?,
         }
