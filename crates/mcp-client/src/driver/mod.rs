@@ -262,18 +262,17 @@ impl Driver {
         Turn { line, state, outbox: Outbox::default() }
     }
 
-    fn pass_on(self: &Arc<Self>, turn: Turn<'_>, writes: Writes) {
-        let Turn { mut line, mut state, mut outbox } = turn;
-        state.drain(&mut outbox, &mut line);
+    fn pass_on(self: &Arc<Self>, mut turn: Turn<'_>, writes: Writes) {
+        turn.state.drain(&mut turn.outbox, &mut turn.line);
         // What is set free with the line is the application's own: after the lock.
-        outbox.line = line.finish();
+        turn.outbox.line = turn.line.finish();
         // Under the lock, so that they are told in the order in which they happened, whoever tells them.
-        outbox.has_happened = !outbox.events.is_empty();
-        for event in std::mem::take(&mut outbox.events) {
+        turn.outbox.has_happened = !turn.outbox.events.is_empty();
+        for event in std::mem::take(&mut turn.outbox.events) {
             self.listeners.events.put(event);
         }
-        drop(state);
-        self.dispatch(outbox, writes);
+        drop(turn.state);
+        self.dispatch(turn.outbox, writes);
     }
 
     fn dispatch(self: &Arc<Self>, mut outbox: Outbox<'_>, writes: Writes) {
