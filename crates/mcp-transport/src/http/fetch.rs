@@ -186,7 +186,7 @@ impl Fetcher {
                 continue;
             }
             if !status.is_success() || status == StatusCode::NO_CONTENT {
-                let refusal = fault::Refusal::of(status, &head.headers, std::time::SystemTime::now());
+                let refusal = fault::Refusal::of(status, &head.headers, std::time::SystemTime::now);
                 return Err(refusal.error(None));
             }
             if !is_identity_coded(&head.headers) {

@@ -36,7 +36,7 @@ impl Rig {
             had_session: false,
             tells_lost: false,
             is_plain: true,
-            wall: std::time::SystemTime::UNIX_EPOCH,
+            wall: || std::time::SystemTime::UNIX_EPOCH,
         };
         core.handle_head(now, head).unwrap();
         Self { core, slot: SessionSlot::default(), now }
@@ -81,7 +81,7 @@ impl Rig {
             had_session: true,
             tells_lost: false,
             is_plain: true,
-            wall: std::time::SystemTime::UNIX_EPOCH,
+            wall: || std::time::SystemTime::UNIX_EPOCH,
         };
         self.core.handle_reopened(self.now, 0.0, head)
     }
@@ -279,7 +279,7 @@ fn a_declared_length_above_the_cap_is_refused_at_the_head() {
             had_session: false,
             tells_lost: false,
             is_plain: true,
-            wall: std::time::SystemTime::UNIX_EPOCH,
+            wall: || std::time::SystemTime::UNIX_EPOCH,
         };
         assert_eq!(core.handle_head(Instant::now(), head).unwrap_err().kind(), ErrorKind::LimitExceeded);
     }

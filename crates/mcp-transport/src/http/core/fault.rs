@@ -33,10 +33,10 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// `now` is the time of day, which a date is counted from.
-    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Self {
+    /// `now` reads the time of day, which a date is counted from.
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, now: fn() -> SystemTime) -> Self {
         let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        Self { status, retry_after: text.and_then(|text| retry_after(text.trim(), now)) }
+        Self { status, retry_after: text.and_then(|text| retry_after(text.trim(), now())) }
     }
 
     /// A gateway that gives up may stand before a server that went on.
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_kept_within_a_day() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let now = || SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         for (text, expected) in [
             (" 7 ", Some(7)),
             ("0", Some(0)),

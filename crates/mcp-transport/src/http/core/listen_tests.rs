@@ -61,7 +61,7 @@ impl Rig {
             had_session: true,
             tells_lost: false,
             is_plain: true,
-            wall: std::time::SystemTime::UNIX_EPOCH,
+            wall: || std::time::SystemTime::UNIX_EPOCH,
         };
         self.core.handle_reopened(self.now, 0.0, head)
     }

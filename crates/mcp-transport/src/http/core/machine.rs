@@ -71,8 +71,8 @@ pub(crate) struct Head<'a> {
     pub(crate) tells_lost: bool,
     /// Whether it came in plain HTTP, right from the server.
     pub(crate) is_plain: bool,
-    /// The time of day when it came, for the dates in it.
-    pub(crate) wall: SystemTime,
+    /// The time of day, read where there is a date in it.
+    pub(crate) wall: fn() -> SystemTime,
 }
 
 impl Head<'_> {

@@ -94,7 +94,7 @@ impl Opened {
             had_session: self.session.is_some(),
             tells_lost: self.tells_lost,
             is_plain: self.is_plain,
-            wall: SystemTime::now(),
+            wall: SystemTime::now,
         }
     }
 }
@@ -189,7 +189,7 @@ async fn follow(
             return Err(fault::proxy_refused(proxy, parts.status));
         }
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(fault::Refusal::of(parts.status, &parts.headers, SystemTime::now()).no_answer());
+            return Err(fault::Refusal::of(parts.status, &parts.headers, SystemTime::now).no_answer());
         }
         // HTTP/1.1 is held to it while it is read.
         if wire.is_http2() && parts.headers.len() > config.limits.max_headers {
