@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use hyper::body::Body as _;
 use tokio::time::{self, Sleep};
 
 use super::connection::Shared;
@@ -85,6 +86,11 @@ impl Downstream {
         let Source::Open(Open { wire, body }) = &mut self.source else {
             return Poll::Ready(core.handle_end(now(), jitter(), None));
         };
+        // Known without asking the connection where the length was declared.
+        if body.is_end_stream() {
+            self.release();
+            return Poll::Ready(core.handle_end(now(), jitter(), None));
+        }
         let Poll::Ready(piece) = wire.poll_piece(body, cx) else {
             ready!(self.poll_timer(core.poll_timeout(), cx));
             return Poll::Ready(core.handle_timeout(now(), jitter()));
