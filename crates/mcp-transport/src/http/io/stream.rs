@@ -1,11 +1,15 @@
 //! The byte stream under a connection.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+
+/// So much is put together before it is written: copying a small head and its body costs less than having the system take them one
+/// by one.
+const SMALL_BYTES: usize = 1024;
 
 /// TCP or a Unix-domain socket, or TLS on either.
 #[derive(Debug)]
@@ -67,7 +71,18 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        forward!(self, poll_write_vectored(cx, bufs))
+        let bytes = bufs.iter().map(|buf| buf.len()).sum();
+        let mut joined = [0; SMALL_BYTES];
+        match joined.get_mut(..bytes) {
+            Some(joined) if bufs.len() > 1 => {
+                let mut free = &mut *joined;
+                for buf in bufs {
+                    free.write_all(buf)?;
+                }
+                forward!(self, poll_write(cx, joined))
+            }
+            _ => forward!(self, poll_write_vectored(cx, bufs)),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
