@@ -110,8 +110,7 @@ impl Downstream {
 
     fn poll_reopen(&mut self, core: &mut dyn Machine, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         if !matches!(self.source, Source::Opening(_)) {
-            let (shared, head, session) =
-                (Arc::clone(&self.shared), self.head.clone(), self.session.clone());
+            let (shared, head, session) = (Arc::clone(&self.shared), self.head.clone(), self.session.clone());
             let cursor = core.cursor().to_owned();
             let opening = async move {
                 let mut outgoing = shared.get(&head, session, &cursor)?;
