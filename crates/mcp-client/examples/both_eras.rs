@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_client::model::ProtocolVersion;
 use mcp_client::{
     Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, ErrorKind, HttpServer, Mode,
-    StdioServer,
+    StdioServer, read_structured,
 };
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
@@ -151,5 +151,5 @@ fn answer(question: &ElicitRequest) -> ElicitResult {
 }
 
 fn structured(result: &mcp_client::model::CallToolResult) -> Result<Value, Failure> {
-    Ok(result.structured().ok_or("the result has no structured content")??)
+    Ok(read_structured(result)?)
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mcp_client::{
     Client, ClientEvent, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler,
-    Endpoint, HttpServer, StdioServer,
+    Endpoint, HttpServer, StdioServer, read_structured,
 };
 use serde_json::{Map, Value, json};
 
@@ -159,7 +159,7 @@ impl ElicitationHandler for Questions {
 }
 
 fn structured(result: &mcp_client::model::CallToolResult) -> Result<Value, Failure> {
-    Ok(result.structured().ok_or("the result has no structured content")??)
+    Ok(read_structured(result)?)
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Result<(), Failure> {

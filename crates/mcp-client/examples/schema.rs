@@ -10,11 +10,24 @@
 use std::process::ExitCode;
 
 use mcp_client::schema::{SchemaError, SchemaLimits};
-use mcp_client::{Client, StdioServer, tool_fingerprint};
+use mcp_client::{Client, StdioServer, StructuredError, read_structured, tool_fingerprint};
 use serde_json::json;
 
 /// With this argument the program is the server that its other half talks to.
 const SERVE: &str = "--serve-stdio";
+
+/// What `count` returns.
+#[derive(serde::Deserialize)]
+struct Counted {
+    total: u64,
+}
+
+/// What somebody might think that it returns.
+#[derive(serde::Deserialize)]
+struct Mistaken {
+    #[serde(rename = "total")]
+    _total: String,
+}
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -49,8 +62,15 @@ async fn tour() -> Result<(), Failure> {
 
     let arguments = json!({ "to": 2, "delay_ms": 0 });
     let counted = client.call_tool("count", &arguments).await?;
-    let total = counted.structured::<serde_json::Value>().ok_or("count returned no structured content")??;
+    let Counted { total } = read_structured(&counted)?;
     println!("count returned {total}, which is what its schema says");
+
+    // An application may be mistaken too: it says where, and what is there.
+    let mistaken = read_structured::<Mistaken>(&counted).err().ok_or("a number is no string")?;
+    println!("{mistaken}");
+    if !matches!(&mistaken, StructuredError::WrongShape { pointer, .. } if pointer == "/total") {
+        return Err(mistaken.into());
+    }
 
     // The same tool, had it promised something else.
     let mut other = count.clone();

@@ -71,10 +71,15 @@ async fn tour() -> Result<(), Failure> {
     let error = host.connect("cellar", StdioServer::new(&program).arg(FAIL)).await.err();
     println!("connect     {}", error.ok_or("a program that only fails was connected to")?);
     let given_up = |event: &Told| event.state == ServerState::Failed && event.next_attempt.is_none();
-    let attempts = until(&mut events, "cellar", given_up).await?;
-    if attempts != 1 + MAX_ATTEMPTS {
-        return Err(format!("given up after {attempts} attempts").into());
+    until(&mut events, "cellar", given_up).await?;
+    let status = host.server("cellar").ok_or("the host has forgotten the server")?;
+    let given_up = status.given_up.ok_or("it is not given up")?;
+    println!("status      {given_up}, after {} attempts in all", status.attempts);
+    if (status.attempts, status.connections) != (1 + u64::from(MAX_ATTEMPTS), 0) {
+        return Err(given_up.into());
     }
+    let kitchen = host.server("kitchen").ok_or("the host has forgotten the server")?;
+    println!("status      kitchen was connected to {} times", kitchen.connections);
 
     host.close().await; // ends the events, and who watches them
     watching.await?;
@@ -85,7 +90,11 @@ async fn tour() -> Result<(), Failure> {
 /// What a user interface shows of its servers: each change, why there is no connection, and when the next attempt is made.
 async fn watch(mut events: HostEvents) {
     while let Some(event) = events.next().await {
-        let HostEvent::State { server, state, error, next_attempt, .. } = event else { continue };
+        let HostEvent::State { server, state, error, next_attempt, given_up, .. } = event else { continue };
+        if let (Some(error), Some(reason)) = (&error, given_up) {
+            println!("watched     {server} is {state}, and given up, because {reason}: {error}");
+            continue;
+        }
         match (error, next_attempt) {
             (Some(error), Some(at)) => {
                 let wait = at.saturating_duration_since(Instant::now());
@@ -93,9 +102,6 @@ async fn watch(mut events: HostEvents) {
                     "watched     {server} is {state}, connecting again in {} ms: {error}",
                     wait.as_millis()
                 );
-            }
-            (Some(error), None) if state == ServerState::Failed => {
-                println!("watched     {server} is {state}, and given up: {error}");
             }
             _ => println!("watched     {server} is {state}"),
         }
@@ -108,16 +114,12 @@ struct Told {
     next_attempt: Option<Instant>,
 }
 
-/// Waits until this is told of a server. Gives back how many attempts to connect it took.
-async fn until(events: &mut HostEvents, name: &str, is_it: impl Fn(&Told) -> bool) -> Result<u32, Failure> {
-    let mut attempts = 0;
+/// Waits until this is told of a server.
+async fn until(events: &mut HostEvents, name: &str, is_it: impl Fn(&Told) -> bool) -> Result<(), Failure> {
     while let Some(event) = events.next().await {
         let HostEvent::State { server, state, next_attempt, .. } = event else { continue };
-        if &*server == name {
-            attempts += u32::from(state == ServerState::Connecting);
-            if is_it(&Told { state, next_attempt }) {
-                return Ok(attempts);
-            }
+        if &*server == name && is_it(&Told { state, next_attempt }) {
+            return Ok(());
         }
     }
     Err("the host was closed".into())

@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 use mcp_client::model::CallToolResult;
 use mcp_client::{
     Answer, Client, ElicitRequest, ElicitResult, ElicitationContext, Outcome, StdioServer, SuspendedCall,
+    read_structured,
 };
 use serde_json::{Map, Value, json};
 
@@ -65,6 +66,8 @@ async fn connect() -> Result<Client, Failure> {
     // Without a handler no question is allowed. Here nobody is asked at once, so this one has nothing to do.
     let handler = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::cancel() };
     Ok(Client::builder("suspend-resume", env!("CARGO_PKG_VERSION"))
+        // The call is good for the server of this name, wherever that is by then.
+        .server_name("restaurant")
         .on_elicitation(handler)
         .connect(server)
         .await?)
@@ -99,7 +102,7 @@ async fn resume(file: &Path) -> Result<(), Failure> {
     let client = connect().await?;
     let booked: CallToolResult = client.resume(call, answers).await?;
     client.close().await;
-    let booked: Value = booked.structured().ok_or("the result has no structured content")??;
+    let booked: Value = read_structured(&booked)?;
     println!("process {}: {booked}", std::process::id());
     let expected = json!({ "name": "Ada", "guests": 2, "seating": "window", "reminder": true });
     if booked == expected { Ok(()) } else { Err("something else was booked".into()) }

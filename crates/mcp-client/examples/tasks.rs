@@ -68,7 +68,7 @@ async fn tour(url: &str) -> Result<(), Failure> {
     let client = connect(url).await?;
     let stored: StoredTask = serde_json::from_str(&stored)?;
     let result = client.resume_task(stored).await?.result().await?;
-    let total: serde_json::Value = result.structured().ok_or("the result has no structured content")??;
+    let total: serde_json::Value = mcp_client::read_structured(&result)?;
     println!("resumed   by another client: {total}");
     if total != json!({ "total": 6 }) {
         return Err("it counted to something else".into());

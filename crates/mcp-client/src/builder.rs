@@ -25,10 +25,8 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Place};
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
+use crate::identity::{BYTE_STREAM, Identity, check_name};
 use crate::sampling::{ErasedSampling, SamplingHandler};
-
-/// What stands for a server that was handed over as a stream.
-const BYTE_STREAM: &str = "a byte stream";
 
 /// Configures a [`Client`]. Created by [`Client::builder`].
 ///
@@ -50,7 +48,7 @@ pub struct ClientBuilder {
     event_capacity: usize,
     event_capacity_bytes: usize,
     cache_is_set: bool,
-    /// Which server of a host it is for.
+    /// Which server it is for, by name.
     place: Option<Arc<Place>>,
 }
 
@@ -74,6 +72,25 @@ impl ClientBuilder {
             cache_is_set: false,
             place: None,
         }
+    }
+
+    /// Gives the server a name: the application's own, stable when the URL or the command line changes, and unique among its
+    /// servers. It replaces the description of the endpoint wherever this library reports or stores which server it is:
+    ///
+    /// * in [`SuspendedCall::server`](crate::SuspendedCall::server) and [`StoredTask::server`](crate::StoredTask::server): a
+    ///   client resumes what a client with this name for its server stored. What was stored without a name can be resumed too, if it
+    ///   comes from the same command line or URL (or from any byte stream: nothing distinguishes those);
+    /// * in [`ElicitationContext::server`](crate::ElicitationContext::server), at the desk with its quotas and inbox (unless
+    ///   [`desk`](Self::desk) gives another one there), and in [`SamplingContext::server`](crate::SamplingContext::server);
+    /// * in errors ([`Error::server_name`]) and in the log.
+    ///
+    /// It is shown and stored as it is, so it must not contain secrets. It has 1 to 256 bytes and no control characters, otherwise
+    /// connecting fails with [`Misuse`](crate::ErrorKind::Misuse). A [`Host`](crate::host::Host) replaces it by the server's name in the
+    /// host. Default: none; then the program or the origin of the URL is stored, with a SHA-256 digest of the whole command line or of the
+    /// URL without its query, so that a changed argument makes it another server.
+    pub fn server_name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.place = Some(Arc::new(Place { server: name.into(), tool: None }));
+        self
     }
 
     /// Answers elicitations of the server with `handler`, and declares both elicitation modes.
@@ -286,6 +303,10 @@ impl ClientBuilder {
 
     async fn connecting(mut self, endpoint: Endpoint) -> Result<Client, Error> {
         self.config.limits.check().map_err(Error::misuse)?;
+        let place = self.place.clone();
+        if let Some(place) = &place {
+            check_name(&place.server)?;
+        }
         let seat = self.seat(&endpoint);
         if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
@@ -299,7 +320,13 @@ impl ClientBuilder {
             #[cfg(feature = "http")]
             Endpoint::Http(server) => self.connect_http(begun, &server, seat).await,
         };
-        connected.map_err(Error::without_effect)
+        connected.map_err(|error| {
+            let error = error.without_effect();
+            match &place {
+                Some(place) => error.at(place),
+                None => error,
+            }
+        })
     }
 
     async fn connect_stdio(
@@ -401,13 +428,14 @@ impl ClientBuilder {
     /// Where the client is going to bring its questions.
     fn seat(&self, endpoint: &Endpoint) -> Seat {
         let (desk, server) = self.shared_desk.clone().unwrap_or_else(|| {
-            let name = match endpoint {
+            let name = match (&self.place, endpoint) {
+                (Some(place), _) => Arc::clone(&place.server),
                 #[cfg(feature = "http")]
-                Endpoint::Http(server) => server.describe(),
-                Endpoint::Line(_) => BYTE_STREAM.to_owned(),
-                Endpoint::Stdio(server) => server.describe(),
+                (None, Endpoint::Http(server)) => server.describe().into(),
+                (None, Endpoint::Line(_)) => BYTE_STREAM.into(),
+                (None, Endpoint::Stdio(server)) => server.describe().into(),
             };
-            (Desk::new(self.desk_config.clone()), name.into())
+            (Desk::new(self.desk_config.clone()), name)
         });
         Seat {
             desk,
@@ -430,7 +458,7 @@ impl ClientBuilder {
             self.on_event.clone(),
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
-        Driver::new(core, link, name, self.place.clone(), listeners, seat)
+        Driver::new(core, link, Identity::new(name, self.place.clone()), listeners, seat)
     }
 }
 
@@ -446,12 +474,6 @@ impl ClientBuilder {
                 next(event);
             }
         })
-    }
-
-    /// The errors of the client name this server.
-    pub(crate) fn named(mut self, server: &Arc<str>) -> Self {
-        self.place = Some(Arc::new(Place { server: Arc::clone(server), tool: None }));
-        self
     }
 
     /// The desk that it was given, or one like its own would be.

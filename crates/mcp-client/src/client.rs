@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{Implementation, ProtocolVersion, Root};
-use mcp_proto::{CallOptions, Connection, Misuse, ServerFacts};
+use mcp_proto::{CallOptions, Connection, DiagnosticKind, Misuse, ServerFacts};
 use mcp_transport::stdio::CloseReport;
 use tokio::task::AbortHandle;
 
@@ -99,6 +99,7 @@ impl Client {
         match spans::traced(spans::connect(driver), Arc::clone(driver).handshake(begun)).await {
             Ok(server) => {
                 spans::connected(driver, &server);
+                driver.take_noise();
                 // Invariant: this runs once for each client, so the cell is empty.
                 let _ = self.inner.server.set(server);
                 if let Some(reader) = self.inner.driver.spawn_stream_reader().await {
@@ -109,7 +110,10 @@ impl Client {
             Err(error) => {
                 self.close().await;
                 Err(match self.inner.driver.link() {
-                    Link::Line(link) => error.with_stderr_tail(link.stderr_tail()),
+                    Link::Line(link) => {
+                        let noise = self.inner.driver.take_noise();
+                        error.with_stderr_tail(link.stderr_tail()).with_stdout_noise(noise)
+                    }
                     _ => error,
                 })
             }
@@ -131,6 +135,23 @@ impl Client {
     /// The events from now on. See [`Events`] for slow listeners.
     pub fn events(&self) -> Events {
         Events::new(self.inner.driver.listen())
+    }
+
+    /// How many diagnostics of each kind there have been on this connection, including those of the handshake and those that were not
+    /// reported singly ([`Diagnostic`](crate::Diagnostic)), in the order in which the kinds first occurred; kinds without any are left out.
+    /// Still available after the connection has ended.
+    ///
+    /// Cheap, and needs no listener: call it when a call failed, say.
+    ///
+    /// ```
+    /// # fn show(client: &mcp_client::Client) {
+    /// for (kind, total) in client.diagnostics() {
+    ///     println!("{}: {total}", kind.as_str());
+    /// }
+    /// # }
+    /// ```
+    pub fn diagnostics(&self) -> Vec<(DiagnosticKind, u64)> {
+        self.inner.driver.diagnostics()
     }
 
     /// The desk that handles the elicitations of this client.

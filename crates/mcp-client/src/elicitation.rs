@@ -98,9 +98,9 @@ impl<H: ElicitationHandler> ElicitationHandler for Arc<H> {
 pub enum ElicitReply {
     /// Answer it.
     Answer(ElicitResult),
-    /// Defer it: it stays open until its time has passed, for whoever took it ([`ElicitationContext::take`]), for a listener
-    /// ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's inbox. If nobody took it and there is
-    /// neither, it is declined at once, as with [`Pass`](Self::Pass).
+    /// Defer it, reported as [`Deferred`](crate::ElicitationEvent::Deferred): it stays open until its time has passed, for whoever
+    /// took it ([`ElicitationContext::take`]), for a listener ([`Client::elicitations`](crate::Client::elicitations)) or for the desk's
+    /// inbox. If nobody took it and there is neither, it is declined at once, as with [`Pass`](Self::Pass).
     ///
     /// Keeping its [`QuestionId`] does not count as taking it. To answer it by id later, take and release it:
     /// `context.take().map(PendingElicitation::defer)` returns the id, and the question stays open for [`Desk::respond`].
@@ -119,8 +119,8 @@ impl From<ElicitResult> for ElicitReply {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ElicitationContext {
-    /// What the application connected to: the program and its arguments, or the URL, or the name that the application gave the
-    /// server. Not the server's own name, which proves nothing.
+    /// The name that the application gave the server, or what it connected to: the program and its arguments, or the URL without its
+    /// query. Not the server's own name, which proves nothing.
     pub server: String,
     /// The JSON-RPC id of the request, for logs; `url-required:` and the `elicitationId` for a URL that a call requires.
     pub request_id: RequestId,

@@ -18,6 +18,7 @@ mod fingerprint;
 mod fresh_list;
 #[cfg(feature = "host")]
 pub mod host;
+mod identity;
 mod requests;
 mod sampling;
 #[cfg(feature = "schema")]
@@ -26,6 +27,7 @@ mod sha256_text;
 #[cfg(feature = "skills")]
 pub mod skills;
 mod spawning;
+mod structured;
 mod subscription;
 mod tasks;
 mod telling;
@@ -62,5 +64,6 @@ pub use mcp_transport::stdio::{LineConnection, StdioServer};
 pub use mcp_transport::{self as transport, ProcessExit, TlsFailure};
 pub use requests::{Call, CallFuture, List, ListedItem, Outcome, Pages};
 pub use sampling::{SamplingContext, SamplingHandler};
+pub use structured::{StructuredError, read_structured};
 pub use subscription::{Change, Subscription};
 pub use tasks::{Task, TaskCall};

@@ -48,7 +48,8 @@ where
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SamplingContext {
-    /// What the application connected to: the program and its arguments, or the URL.
+    /// The name that the application gave the server, or what it connected to: the program and its arguments, or the URL without its
+    /// query. Not what the server calls itself, which proves nothing.
     pub server: String,
     /// The JSON-RPC id of the request, for logs.
     pub request_id: RequestId,

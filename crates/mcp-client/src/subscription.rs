@@ -1,6 +1,9 @@
 //! Subscriptions to changes.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use mcp_model::{SubscriptionFilter, methods};
 use mcp_proto::ListKind;
@@ -25,7 +28,7 @@ pub struct Subscription {
     wanted: SubscriptionFilter,
     granted: SubscriptionFilter,
     ended: Option<oneshot::Receiver<Result<(), Error>>>,
-    interruptions: Interruptions,
+    interruption: Interruption,
     task: AbortHandle,
 }
 
@@ -78,7 +81,7 @@ impl Client {
             wanted,
             granted: standing.granted,
             ended: Some(standing.ended),
-            interruptions: standing.interruptions,
+            interruption: next_of(standing.interruptions),
             task: standing.task,
         })
     }
@@ -100,19 +103,41 @@ impl Subscription {
     ///
     /// Why the subscription ended, once; after that `None`.
     pub async fn next(&mut self) -> Result<Option<Change>, Error> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next).
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Change>, Error>> {
         loop {
-            let event = tokio::select! {
-                biased;
-                event = self.events.next() => event,
-                () = self.interruptions.next() => return Ok(Some(Change::Interrupted)),
-                outcome = ended(&mut self.ended) => return outcome.map(|()| None),
+            let event = match self.events.poll_next(context) {
+                Poll::Ready(Some(event)) => event,
+                // The events of a connection end with it, and then so has the subscription.
+                Poll::Ready(None) => break,
+                Poll::Pending => match self.interruption.as_mut().poll(context) {
+                    Poll::Ready(interruptions) => {
+                        self.interruption = next_of(interruptions);
+                        return Poll::Ready(Ok(Some(Change::Interrupted)));
+                    }
+                    Poll::Pending => break,
+                },
             };
-            // The events of a connection end with it, and then so has the subscription.
-            let Some(event) = event else { return ended(&mut self.ended).await.map(|()| None) };
             if let Some(change) = self.change(event) {
-                return Ok(Some(change));
+                return Poll::Ready(Ok(Some(change)));
             }
         }
+        self.poll_ended(context).map_ok(|()| None)
+    }
+
+    /// How it ended; `Ok` where that was told before.
+    fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let Some(end) = &mut self.ended else { return Poll::Ready(Ok(())) };
+        let outcome = ready!(Pin::new(end).poll(context));
+        self.ended = None;
+        Poll::Ready(outcome.unwrap_or(Ok(())))
     }
 
     fn change(&self, event: ClientEvent) -> Option<Change> {
@@ -143,12 +168,14 @@ fn is_part_of_any(uri: &str, filter: &SubscriptionFilter) -> bool {
     filter.resource_subscriptions.iter().flatten().any(|subscribed| uri.starts_with(subscribed.as_str()))
 }
 
-/// How a subscription ended; `Ok` where that was told before.
-async fn ended(end: &mut Option<oneshot::Receiver<Result<(), Error>>>) -> Result<(), Error> {
-    let Some(receiver) = end else { return Ok(()) };
-    let outcome = receiver.await;
-    *end = None;
-    outcome.unwrap_or(Ok(()))
+/// The wait for the next interruption, which gives back what to wait on for the one after it.
+type Interruption = Pin<Box<dyn Future<Output = Interruptions> + Send + Sync>>;
+
+fn next_of(mut interruptions: Interruptions) -> Interruption {
+    Box::pin(async move {
+        interruptions.next().await;
+        interruptions
+    })
 }
 
 impl Drop for Subscription {

@@ -286,6 +286,12 @@ impl Connection {
         self.events.extend(told.map(Event::Diagnostic));
     }
 
+    /// How many diagnostics of each kind there were so far, told or not, in the order in which the kinds came up first; kinds that did not
+    /// are not among them. It stays after the end.
+    pub fn diagnostics(&self) -> impl Iterator<Item = (DiagnosticKind, u64)> {
+        self.diagnostics.totals()
+    }
+
     /// The next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmits.pop_front()

@@ -61,6 +61,8 @@ pub enum DiagnosticKind {
     LateResponse,
     /// A known notification whose params do not have the shape the protocol gives it.
     MalformedNotification,
+    /// The output of a tool could not be validated, because the tool was not listed; reported once per tool.
+    OutputUnchecked,
     /// A message over the transport's size limit is skipped; reported as soon as it is known, even if the message never ends.
     OversizedMessage,
     /// Progress that does not increase, or for no call in flight.
@@ -108,6 +110,7 @@ impl DiagnosticKind {
         match self {
             Self::CallRetried
             | Self::DeprecatedFeature
+            | Self::OutputUnchecked
             | Self::RepeatedCursor
             | Self::SessionNotRenewed
             | Self::SetupNotRestored
@@ -147,6 +150,7 @@ impl DiagnosticKind {
             Self::InvalidMessage => "invalid_message",
             Self::LateResponse => "late_response",
             Self::MalformedNotification => "malformed_notification",
+            Self::OutputUnchecked => "output_unchecked",
             Self::OversizedMessage => "oversized_message",
             Self::ProgressIgnored => "progress_ignored",
             Self::RepeatedCursor => "repeated_cursor",

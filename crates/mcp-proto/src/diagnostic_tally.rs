@@ -41,6 +41,11 @@ impl DiagnosticTally {
         Some(diagnostic)
     }
 
+    /// How many of each kind there were, in the order in which they happened first.
+    pub(crate) fn totals(&self) -> impl Iterator<Item = (DiagnosticKind, u64)> {
+        self.kinds.iter().map(|(kind, count)| (*kind, count.happened))
+    }
+
     /// What was not told yet, by kind, in the order in which they happened first.
     pub(crate) fn end(&mut self) -> impl Iterator<Item = Diagnostic> {
         self.kinds.iter_mut().filter_map(|(kind, count)| {
@@ -129,6 +134,9 @@ mod tests {
             }
             tally.end().for_each(|event| told[of(event.kind)] += event.count);
             prop_assert_eq!(told, happened);
+            let mut totals = [0_u64; 4];
+            tally.totals().for_each(|(kind, total)| totals[of(kind)] += total);
+            prop_assert_eq!(totals, happened);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use mcp_client::{ClientEvent, Diagnostic, DiagnosticKind, HttpServer, Limits};
 use serde_json::{Value, json};
 
-use super::peer::{builder, connected, recorded};
+use super::peer::{builder, connected, pipe, recorded};
 use crate::http::script::{Server, within};
 
 const FLOOD: u64 = 20_000;
@@ -60,7 +60,10 @@ async fn a_flood_over_a_pipe_is_told_in_few_events_and_counted_whole() {
             peer.answer(&ping, json!({})).await;
         });
         pong.unwrap();
+        // Those that were not told too, before the end and after it.
+        assert_eq!(client.diagnostics(), [(kind, FLOOD)]);
         client.close().await;
+        assert_eq!(client.diagnostics(), [(kind, FLOOD)]);
         check(&told(&events), kind);
         let last = events.lock().unwrap().last().cloned();
         assert!(matches!(last, Some(ClientEvent::Closed { .. })), "before the end, not after it: {last:?}");
@@ -82,6 +85,29 @@ async fn the_limit_of_single_diagnostics_is_the_applications_to_choose() {
         pong.unwrap();
         assert_eq!(told(&events).len(), expected, "{max_single}");
     }
+}
+
+/// For whoever did not listen: those of the handshake, of each kind, and none of what did not happen.
+#[tokio::test(start_paused = true)]
+async fn the_diagnostics_of_a_connection_are_counted_from_its_beginning() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, ()) = tokio::join!(builder().connect(connection), async {
+        peer.send_text("Listening on port 3000").await;
+        peer.handshake(json!({ "tools": {} })).await;
+    });
+    let client = client.unwrap();
+    assert_eq!(client.diagnostics(), [(DiagnosticKind::InvalidMessage, 1)]);
+    peer.send(json!({ "jsonrpc": "2.0", "id": 999, "result": {} })).await;
+    peer.send_text("noise").await;
+    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
+        let ping = peer.expect("ping").await;
+        peer.answer(&ping, json!({})).await;
+    });
+    pong.unwrap();
+    let both = [(DiagnosticKind::InvalidMessage, 2), (DiagnosticKind::UnknownResponse, 1)];
+    assert_eq!(client.diagnostics(), both);
+    let (quiet, _peer) = connected(builder()).await;
+    assert_eq!(quiet.diagnostics(), []);
 }
 
 /// auth:SEC-09: events of a stream over HTTP that are no messages, the same

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use mcp_client::model::{ProtocolVersion, Root};
-use mcp_client::{ErrorKind, StdioServer};
+use mcp_client::{ErrorKind, Mode, StdioServer};
 use serde_json::json;
 
 use super::peer::{builder, connected, diagnostics, pipe, recorded, summary};
@@ -161,6 +161,48 @@ async fn the_message_of_a_connect_that_fails_shows_the_end_of_long_last_words() 
     assert!(error.stderr_tail().unwrap().starts_with("line 0 of many\n"));
     let shown = error.to_string();
     assert!(shown.ends_with("line 999 of many") && shown.len() < 2300, "{shown}");
+}
+
+/// field:FR-001: a program that speaks something else where messages belong, and then ends.
+#[tokio::test]
+async fn a_program_that_prints_its_usage_and_ends_has_it_in_the_error() {
+    let script =
+        "printf 'Usage: server \\033[1m--stdio\\r\\n\\n  --port\\n  a last line'; echo no >&2; exit 2";
+    let error = within(builder().connect(sh(script))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+    assert_eq!(error.stdout_noise(), Some("Usage: server \u{1b}[1m--stdio\n  --port\n  a last line\n"));
+    assert_eq!(error.stderr_tail(), Some("no\n"));
+    let shown = error.to_string();
+    let noise =
+        r"; the server wrote what is no message: Usage: server \u{1b}[1m--stdio\n  --port\n  a last line";
+    assert!(shown.contains(noise), "{shown}");
+    // Once, though it was started twice.
+    let error = within(builder().mode(Mode::Auto).connect(sh(script))).await.unwrap_err();
+    let shown = error.to_string();
+    assert_eq!(shown.matches("Usage").count(), 1, "{shown}");
+    assert!(shown.ends_with("(the program was started twice)"), "{shown}");
+}
+
+/// Beside other reasons too; what it wrote is bounded, however much it was.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_writes_text_and_never_answers_has_the_last_of_it_in_the_error() {
+    let (connection, mut peer) = pipe(1 << 20);
+    let talk = async {
+        for line in 0..1000 {
+            peer.send_text(&format!("  at line {line} {}", "y".repeat(1000))).await;
+        }
+        peer.send_text(r#"{"level":"info"}"#).await;
+        std::future::pending::<()>().await;
+    };
+    let error = tokio::select! {
+        connected = builder().connect(connection) => connected.unwrap_err(),
+        () = talk => unreachable!(),
+    };
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let noise = error.stdout_noise().unwrap();
+    assert!(noise.ends_with("yyy\n{\"level\":\"info\"}\n") && noise.len() <= 2048, "{noise}");
+    assert!(noise.starts_with("  at line 99") && noise.lines().count() > 5, "{noise}");
+    assert!(error.to_string().len() < 2300, "{error}");
 }
 
 /// Nothing is made up where nothing was said.

@@ -2,10 +2,10 @@
 
 use mcp_client::model::Tool;
 use mcp_client::schema::{SchemaError, SchemaLimits};
-use mcp_client::{Client, Error, ErrorKind};
+use mcp_client::{Client, ClientEvent, Error, ErrorKind};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected};
+use super::peer::{Peer, builder, connected, diagnostics, recorded};
 
 fn tool(name: &str, schema: &Value) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" }, "outputSchema": schema })
@@ -165,4 +165,67 @@ async fn tools_beyond_the_limit_are_not_taken_for_tools_without_a_schema() {
     let long = content(json!({ "sum": 5, "text": "x".repeat(40) }));
     let error = call(&client, &mut peer, "a", long).await.unwrap_err();
     assert_eq!(error.limit().map(|limit| (limit.name, limit.value)), Some(("max_value_bytes", 40)));
+}
+
+/// Whoever asked for checks is told where there are none, and what to do; once, and not of tools that declare nothing.
+#[tokio::test]
+async fn a_tool_that_was_not_listed_is_said_not_to_be_checked() {
+    let (builder, events) = recorded(builder().check_output(SchemaLimits::default()));
+    let (client, mut peer) = connected(builder).await;
+    let wrong = || content(json!({ "sum": "5" }));
+    for _ in 0..3 {
+        call(&client, &mut peer, "sum", wrong()).await.unwrap();
+    }
+    call(&client, &mut peer, "other\u{1b}", wrong()).await.unwrap();
+    assert_eq!(diagnostics(&events), ["output_unchecked", "output_unchecked"]);
+    let told: Vec<String> = events
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            ClientEvent::Diagnostic(diagnostic) => Some(diagnostic.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        told[0].contains("\"sum\" was not checked") && told[0].contains("list the tools first"),
+        "{told:?}"
+    );
+    assert!(told[1].contains("other\\u{1b}"), "{told:?}");
+
+    let plain = json!({ "name": "plain", "inputSchema": { "type": "object" } });
+    list(&client, &mut peer, json!([tool("sum", &sum_schema()), plain])).await;
+    call(&client, &mut peer, "plain", wrong()).await.unwrap();
+    why(call(&client, &mut peer, "sum", wrong()).await);
+    assert_eq!(diagnostics(&events).len(), 2);
+    // It is gone from the list, and was there.
+    list(&client, &mut peer, json!([{ "name": "sum", "inputSchema": { "type": "object" } }])).await;
+    call(&client, &mut peer, "sum", wrong()).await.unwrap();
+    assert_eq!(diagnostics(&events).len(), 2);
+}
+
+/// A server may list more than is remembered; nothing is said then that may be wrong.
+#[tokio::test]
+async fn nothing_is_said_of_tools_where_not_all_that_were_listed_are_remembered() {
+    for (names, told) in [(1, 1), (2, 1), (3, 0)] {
+        let mut limits = SchemaLimits::default();
+        limits.max_tools = 2;
+        let (builder, events) = recorded(builder().check_output(limits));
+        let (client, mut peer) = connected(builder).await;
+        let tools: Vec<Value> = (0..names)
+            .map(|name| json!({ "name": name.to_string(), "inputSchema": { "type": "object" } }))
+            .collect();
+        list(&client, &mut peer, json!(tools)).await;
+        call(&client, &mut peer, "unknown", content(json!(1))).await.unwrap();
+        assert_eq!(diagnostics(&events).len(), told, "{names}");
+    }
+    // Nor of more of them than that.
+    let mut limits = SchemaLimits::default();
+    limits.max_tools = 2;
+    let (builder, events) = recorded(builder().check_output(limits));
+    let (client, mut peer) = connected(builder).await;
+    for name in ["a", "b", "c", "d"] {
+        call(&client, &mut peer, name, content(json!(1))).await.unwrap();
+    }
+    assert_eq!(diagnostics(&events).len(), 2);
 }

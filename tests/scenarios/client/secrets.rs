@@ -392,6 +392,30 @@ read f"#;
     shown.holds_no_secret(&log);
 }
 
+/// What is stored lives longer than a token in a command line (auth:LIM-14).
+#[cfg(unix)]
+#[tokio::test]
+async fn a_call_that_is_put_away_has_no_argument_of_its_program() {
+    const SERVER: &str = r#"read a
+echo '{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"}}'
+read b
+echo '{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}}}}'
+read c"#;
+    for name in [None, Some("files")] {
+        let mut builder = builder().mode(Mode::Auto).elicitation_stream();
+        if let Some(name) = name {
+            builder = builder.server_name(name);
+        }
+        let client = builder.connect(sh(SERVER).arg("--token=CANARY-argument")).await.unwrap();
+        let outcome = client.call_tool("ok", json!({})).or_suspend().await.unwrap();
+        let Outcome::Suspended(call) = outcome else { panic!("not suspended") };
+        let stored = serde_json::to_string(&call).unwrap();
+        assert!(!stored.contains(MARK), "{stored}");
+        assert!(call.server.starts_with(name.unwrap_or("sh sha256:")), "{}", call.server);
+        client.close().await;
+    }
+}
+
 /// What a program is given in its environment, and what is said to it.
 #[cfg(unix)]
 #[tokio::test]

@@ -33,7 +33,13 @@ async fn a_question_above_the_capacity_is_declined_and_the_earlier_one_stays() {
     assert!(questions.next().await.is_some(), "there is room again");
     assert_eq!(
         told(&events),
-        ["asked", "deferred capacity_exceeded", "ended Answered(Accept)", "asked", "ended Answered(Cancel)"]
+        [
+            "asked",
+            "not shown: capacity_exceeded",
+            "ended Answered(Accept)",
+            "asked",
+            "ended Answered(Cancel)"
+        ]
     );
     assert_idle(&client);
 }
@@ -69,7 +75,7 @@ async fn a_question_that_nobody_takes_is_declined_and_said_so() {
         let (client, mut peer) = connected(builder).await;
         peer.send(form(1)).await;
         assert_eq!(peer.receive().await["result"], json!({ "action": "decline" }));
-        assert_eq!(told(&events), ["asked", "deferred no_interactive_host", "ended NoHost"]);
+        assert_eq!(told(&events), ["asked", "not shown: no_interactive_host", "ended NoHost"]);
         assert_idle(&client);
     }
 }

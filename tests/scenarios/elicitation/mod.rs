@@ -7,7 +7,7 @@ mod limits;
 mod listening;
 mod orders;
 mod routes;
-mod support;
+pub(crate) mod support;
 mod times;
 mod urls;
 mod urls_required;

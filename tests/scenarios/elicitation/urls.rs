@@ -134,5 +134,5 @@ async fn remembered_ids_are_bounded_and_beyond_them_a_url_is_declined() {
         peer.send(url(id, id)).await;
         assert_eq!(peer.receive().await["result"]["action"], expected, "{id}");
     }
-    assert_eq!(told(&events).last().unwrap(), "deferred history_full");
+    assert_eq!(told(&events).last().unwrap(), "not shown: history_full");
 }

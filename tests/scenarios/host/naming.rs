@@ -2,8 +2,8 @@
 
 use std::future::IntoFuture;
 
-use mcp_client::model::{ServerFeature, SubscriptionFilter};
-use mcp_client::{Client, Error};
+use mcp_client::model::{ProtocolVersion, ServerFeature, SubscriptionFilter};
+use mcp_client::{Client, Error, Mode, Outcome};
 use serde_json::json;
 
 use super::support::*;
@@ -78,4 +78,28 @@ async fn errors_of_a_client_of_no_host_name_none() {
     for (what, error) in errors(&client.unwrap(), &mut peer).await {
         assert_eq!(named(&error), None, "{what}: {error}");
     }
+}
+
+/// What is put away by a client of a host is taken up by the name of the server there, whatever its connector calls it.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_client_of_a_host_puts_away_has_the_name_of_its_server() {
+    let (connector, mut plug) = plug();
+    let modern = Mode::Pinned(ProtocolVersion::V2026_07_28);
+    let connector = connector
+        .configure(move |client| client.mode(modern.clone()).server_name("other").elicitation_stream());
+    let host = host();
+    let (client, mut peer) = tokio::join!(host.connect("srv", connector), async {
+        let mut peer = plug.peer().await;
+        peer.discovered(everything()).await;
+        peer
+    });
+    let client = client.unwrap();
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
+        let call = peer.expect("tools/call").await;
+        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
+        peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
+    });
+    let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
+    assert_eq!(call.server, "srv");
 }

@@ -127,11 +127,13 @@ pub(crate) struct Life(BTreeMap<Arc<str>, (Generation, ServerState)>);
 impl Life {
     pub(crate) fn goes_on(&mut self, event: &HostEvent) {
         match event {
-            HostEvent::State { server, generation, state, error, next_attempt, .. } => {
+            HostEvent::State { server, generation, state, error, next_attempt, given_up, .. } => {
                 let was = self.0.insert(Arc::clone(server), (*generation, *state));
                 assert!(follows(was, (*generation, *state)), "{server} {was:?} {generation} {state}");
                 assert!(error.is_some() || *state != ServerState::Failed);
-                assert!(next_attempt.is_none() || *state == ServerState::Failed);
+                let told =
+                    [next_attempt.is_some(), given_up.is_some()].into_iter().filter(|told| *told).count();
+                assert_eq!(told, usize::from(*state == ServerState::Failed), "{next_attempt:?} {given_up:?}");
             }
             HostEvent::Client { server, generation, .. } => {
                 let (newest, state) = self.0[server];

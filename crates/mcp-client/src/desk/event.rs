@@ -25,10 +25,12 @@ pub enum ElicitationEvent {
         /// The wait.
         wait: FlowId,
     },
-    /// A question was declined without being shown: a limit was hit, or nobody can answer.
+    /// A handler deferred a question ([`ElicitReply::Defer`](crate::ElicitReply::Defer)); it stays open for an answer from elsewhere
+    /// ([`QuestionState::Deferred`](crate::QuestionState::Deferred)). Not reported for
+    /// [`PendingElicitation::defer`](crate::PendingElicitation::defer), whose caller knows.
     Deferred {
-        /// Why.
-        reason: DeferReason,
+        /// The question.
+        question: QuestionId,
     },
     /// A question ended.
     Ended {
@@ -42,10 +44,11 @@ pub enum ElicitationEvent {
         /// The question.
         question: QuestionId,
     },
-    /// A handler deferred a question; it stays open for an answer from elsewhere.
-    PutOff {
-        /// The question.
-        question: QuestionId,
+    /// A question was declined without being shown: a limit was hit, or nobody can answer. Not a [`Deferred`](Self::Deferred) one,
+    /// which stays open.
+    NotShown {
+        /// Why.
+        reason: DeferReason,
     },
     /// A request of the server was refused.
     Refused {

@@ -196,7 +196,7 @@ impl State {
         }
         let goes_on = !open.held;
         let _ = self.machine.defer(question);
-        self.remark(question, ClientEvent::Elicitation(ElicitationEvent::PutOff { question }));
+        self.remark(question, ClientEvent::Elicitation(ElicitationEvent::Deferred { question }));
         goes_on
     }
 

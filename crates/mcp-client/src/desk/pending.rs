@@ -2,11 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::{ConnectionId, ElicitRequest, ElicitResult, End, Misuse, QuestionId};
 use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
 use super::Desk;
 use super::state::{Listener, Open, State};
@@ -121,22 +125,31 @@ pub struct Elicitations {
     /// Of which connection they are, if only of one.
     connection: Option<ConnectionId>,
     more: Arc<Notify>,
+    /// The wait for more that is under way.
+    waiting: Option<Pin<Box<OwnedNotified>>>,
 }
 
 impl Elicitations {
     /// The next open question. `None` when the connection has ended, for the questions of one client; the stream of a desk
     /// never ends. Cancel safe.
     pub async fn next(&mut self) -> Option<PendingElicitation> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<PendingElicitation>> {
         loop {
-            // A permit is left where one comes between the look and the wait.
-            let more = self.more.notified();
             if let Some(pending) = self.desk.fetch(self.id) {
-                return Some(pending);
+                return Poll::Ready(Some(pending));
             }
             if self.is_over() {
-                return None;
+                return Poll::Ready(None);
             }
-            more.await;
+            // A permit is left where one comes between the look and the wait.
+            let more = &self.more;
+            let waiting = self.waiting.get_or_insert_with(|| Box::pin(Arc::clone(more).notified_owned()));
+            ready!(waiting.as_mut().poll(context));
+            self.waiting = None;
         }
     }
 
@@ -228,7 +241,7 @@ impl Desk {
         for question in waiting {
             self.offer(question);
         }
-        Elicitations { desk: self.clone(), id, connection, more }
+        Elicitations { desk: self.clone(), id, connection, more, waiting: None }
     }
 
     /// The next question for a listener, if there is one.

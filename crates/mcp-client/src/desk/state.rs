@@ -226,7 +226,7 @@ impl State {
                 outbox.stirs.push(Stir::Ended(open.ended, end));
             }
             Event::Deferred { connection, reason, .. } => {
-                self.tell(connection, ElicitationEvent::Deferred { reason }, outbox);
+                self.tell(connection, ElicitationEvent::NotShown { reason }, outbox);
             }
             Event::Refused { connection, refusal, .. } => {
                 self.tell(connection, ElicitationEvent::Refused { refusal }, outbox);

@@ -23,6 +23,7 @@ mod http;
 #[path = "no_http.rs"]
 mod http;
 mod line;
+mod noise;
 #[cfg(feature = "http")]
 mod notices;
 #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
@@ -48,7 +49,8 @@ use std::time::Instant;
 
 use mcp_model::ProgressNotificationParams;
 use mcp_proto::{
-    CallError, CallId, Connection, Limits, Origin, ServerFacts, TimeLimit, Transmit, TransmitKind,
+    CallError, CallId, Connection, DiagnosticKind, Limits, Origin, ServerFacts, TimeLimit, Transmit,
+    TransmitKind,
 };
 use mcp_transport::Received;
 use tokio::runtime::Handle;
@@ -60,6 +62,7 @@ use crate::desk::{Intake, Seat};
 use crate::error::{Error, Place};
 use crate::event::ClientEvent;
 use crate::event_queue::{EventQueue, Listener};
+use crate::identity::Identity;
 use crate::sampling::ErasedSampling;
 use crate::telling::Telling;
 
@@ -74,6 +77,7 @@ pub(crate) use tasking::{RunningTask, TaskOrigin};
 use deadlines::Deadlines;
 use hearing::{Heard, Hearing};
 use line::LineUse;
+use noise::Noise;
 use open_call::OpenCall;
 use slot::Slot;
 use state::{ForDesk, Outbox, State, Writes};
@@ -105,10 +109,10 @@ pub(crate) struct Driver {
     renewals: Arc<Notify>,
     /// Whether what belongs to no call is heard.
     hearing: Arc<Hearing>,
-    /// What the application connected to, for handlers.
-    server: String,
-    /// Of which server of a host it is the connection.
-    place: Option<Arc<Place>>,
+    /// Who the server is.
+    identity: Identity,
+    /// What came on a line that is no message; `None` once the server is connected.
+    noise: Mutex<Option<Noise>>,
     /// Where elicitations go.
     intake: Intake,
 }
@@ -152,8 +156,7 @@ impl Driver {
     pub(crate) fn new(
         core: Connection,
         link: Link,
-        server: String,
-        place: Option<Arc<Place>>,
+        identity: Identity,
         listeners: Listeners,
         seat: Seat,
     ) -> Arc<Self> {
@@ -168,8 +171,8 @@ impl Driver {
             runtime,
             renewals: Arc::default(),
             hearing: Arc::new(Hearing::new()),
-            server,
-            place,
+            identity,
+            noise: Mutex::new(Some(Noise::default())),
         })
     }
 
@@ -209,6 +212,11 @@ impl Driver {
     /// A copy of what the server said about itself.
     pub(crate) fn server_facts(&self) -> Option<ServerFacts> {
         self.lock().core.server().cloned()
+    }
+
+    /// How many diagnostics of each kind there were.
+    pub(crate) fn diagnostics(&self) -> Vec<(DiagnosticKind, u64)> {
+        self.lock().core.diagnostics().collect()
     }
 
     /// Whether this client declares the extension.
@@ -427,9 +435,9 @@ impl Driver {
         self.lock().close_reason.clone()
     }
 
-    /// What the application connected to.
-    pub(crate) fn server_name(&self) -> &str {
-        &self.server
+    /// Who the server is.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// The handshake: `initialize`, then `notifications/initialized`, delivered before anything else may go out.
@@ -504,11 +512,23 @@ impl Driver {
         }
     }
 
+    fn noise(&self) -> MutexGuard<'_, Option<Noise>> {
+        self.noise.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connecting is over: what the server wrote until then that is no message, and nothing of that is kept from now on.
+    pub(crate) fn take_noise(&self) -> Option<String> {
+        self.noise().take().map(|noise| noise.text())
+    }
+
     /// Hands over what a transport received.
     fn handle(self: &Arc<Self>, origin: Origin, received: Received<'_>) {
         match received {
             Received::Message(incoming) => self.with(|core, now| core.handle_incoming(now, origin, incoming)),
             Received::Invalid { error, excerpt, .. } => {
+                if let (Link::Line(_), Some(noise)) = (&self.link, &mut *self.noise()) {
+                    noise.push(&excerpt);
+                }
                 self.with(|core, now| core.handle_invalid(now, &error, &excerpt))
             }
             Received::OversizedStart { bytes, limit, .. } => {
@@ -526,14 +546,14 @@ impl Driver {
         }
     }
 
-    /// Of which server of a host it is the connection.
+    /// What errors say of the server, where it has a name.
     pub(crate) fn place(&self) -> Option<&Arc<Place>> {
-        self.place.as_ref()
+        self.identity.place()
     }
 
-    /// The error, and which server of a host it is about.
+    /// The error, and which server it is about, where that has a name.
     pub(crate) fn here(&self, error: Error) -> Error {
-        match &self.place {
+        match self.place() {
             Some(place) => error.at(place),
             None => error,
         }

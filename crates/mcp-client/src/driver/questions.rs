@@ -90,7 +90,7 @@ type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 impl Driver {
     /// What the application's handler is going to answer, if there is one.
     fn answering(&self, input: InputRequest, wire_id: RequestId) -> Option<Answering> {
-        let server = self.server.clone();
+        let server = self.identity.shown().to_owned();
         match input {
             InputRequest::CreateMessage(params) => {
                 let handler = self.listeners.sampling.clone()?;

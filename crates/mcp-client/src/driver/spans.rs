@@ -9,7 +9,7 @@
 //! | event `diagnostic` | DEBUG | `kind`, `count` |
 //!
 //! `outcome` is `ok`, the kind of the error, or `dropped` for a future that nobody waits for any more. `server` is the
-//! scheme and host of a URL, or the name of a program: paths, queries and arguments may hold secrets. No params, no
+//! name that the application gave the server, or the scheme and host of a URL, or the name of a program: paths, queries and arguments may hold secrets. No params, no
 //! results, no headers, no environment, no text of the server is in any of them; `method` is the application's own word.
 //! A call that is refused before it begins has no span. While nobody listens at DEBUG, none of it costs more than a look at
 //! a flag.
@@ -33,7 +33,7 @@ pub(crate) fn connect(driver: &Driver) -> Span {
     debug_span!(
         target: "mcp_client",
         "mcp.connect",
-        server = label(driver.server_name()),
+        server = driver.identity().label(),
         outcome = Empty,
         elapsed_ms = Empty,
     )
@@ -46,7 +46,7 @@ pub(super) fn call(driver: &Driver, method: &str, call: CallId) -> Span {
         "mcp.call",
         method = %Untrusted::new(method, MAX_METHOD_BYTES),
         call = call.number(),
-        server = label(driver.server_name()),
+        server = driver.identity().label(),
         era = driver.server_facts().map(|facts| era(&facts)),
         outcome = Empty,
         elapsed_ms = Empty,
@@ -56,7 +56,7 @@ pub(super) fn call(driver: &Driver, method: &str, call: CallId) -> Span {
 pub(crate) fn connected(driver: &Driver, facts: &ServerFacts) {
     debug!(
         target: "mcp_client",
-        server = label(driver.server_name()),
+        server = driver.identity().label(),
         era = era(facts),
         version = facts.protocol_version.as_str(),
         "connected"
@@ -64,7 +64,7 @@ pub(crate) fn connected(driver: &Driver, facts: &ServerFacts) {
 }
 
 pub(super) fn closed(driver: &Driver) {
-    debug!(target: "mcp_client", server = label(driver.server_name()), "closed");
+    debug!(target: "mcp_client", server = driver.identity().label(), "closed");
 }
 
 /// Does the work in the span, and says in it how it ended.

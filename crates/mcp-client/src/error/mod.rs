@@ -47,6 +47,8 @@ struct Inner {
     place: Option<Place>,
     /// Where the cause does not have it: what the program wrote with which connecting failed.
     stderr_tail: Option<Arc<str>>,
+    /// What the server wrote with which connecting failed, where it should have written messages.
+    stdout_noise: Option<Arc<str>>,
 }
 
 impl Error {
@@ -71,7 +73,8 @@ impl Error {
         self.inner.status.or_else(|| self.transport().and_then(mcp_transport::Error::status))
     }
 
-    /// The server of a [`Host`](crate::host::Host) that this is about, by its name there.
+    /// The server that this is about, by its name in a [`Host`](crate::host::Host) or that of
+    /// [`ClientBuilder::server_name`](crate::ClientBuilder::server_name).
     pub fn server_name(&self) -> Option<&str> {
         self.inner.place.as_ref().map(|place| &*place.server)
     }
@@ -123,6 +126,14 @@ impl Error {
     pub fn stderr_tail(&self) -> Option<&str> {
         let own = self.inner.stderr_tail.as_deref();
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
+    }
+
+    /// The last lines that a server wrote where messages belong, on its standard output, before connecting to it failed: a banner, a stack
+    /// trace, how it wants to be called. Each ends with a line feed; of one line at most
+    /// [`LineLimits::excerpt_bytes`](crate::transport::stdio::LineLimits::excerpt_bytes) (256) are here, of all of them 2 KiB. `None` where
+    /// there are none, and for servers over HTTP. Untrusted; `Display` shows it escaped.
+    pub fn stdout_noise(&self) -> Option<&str> {
+        self.inner.stdout_noise.as_deref()
     }
 
     /// The `WWW-Authenticate` challenges of a refused request. Untrusted.
@@ -197,6 +208,12 @@ impl Error {
         self
     }
 
+    /// What the server wrote that is no message, with which connecting failed.
+    pub(crate) fn with_stdout_noise(mut self, noise: Option<String>) -> Self {
+        self.inner.stdout_noise = noise.filter(|noise| !noise.trim().is_empty()).map(Arc::from);
+        self
+    }
+
     /// The answer of the server came with this HTTP status.
     pub(crate) fn answered_with(mut self, status: u16) -> Self {
         let is_answer = matches!(self.inner.cause, Cause::Call(_)) && self.error_object().is_some();
@@ -233,6 +250,7 @@ impl Error {
                 status: None,
                 place: None,
                 stderr_tail: None,
+                stdout_noise: None,
             }),
         }
     }
@@ -328,7 +346,7 @@ impl Error {
             self.inner.cause.to_string() == other.inner.cause.to_string()
                 && self.inner.stderr_tail == other.inner.stderr_tail
         };
-        same_words() || ends_alike()
+        self.inner.stdout_noise == other.inner.stdout_noise && (same_words() || ends_alike())
     }
 }
 
@@ -371,6 +389,10 @@ impl fmt::Display for Error {
                 write!(f, "no answer to the handshake (server/discover, initialize) within {millis} ms")?;
             }
             cause => cause.fmt(f)?,
+        }
+        if let Some(noise) = &self.inner.stdout_noise {
+            let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL);
+            write!(f, "; the server wrote what is no message: {noise}")?;
         }
         if let Some(tail) =
             self.inner.stderr_tail.as_deref().map(str::trim_end).filter(|tail| !tail.is_empty())

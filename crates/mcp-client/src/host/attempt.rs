@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use super::connector::Connector;
 use super::desired::{Connection, Restored};
 use super::event::{Desired, Generation, ServerState};
-use super::reconnect::Row;
+use super::reconnect::{GiveUpReason, Row};
 use super::registry::{Connected, Phase, Registry, State, not_connected};
 use crate::client::Client;
 use crate::driver::now;
@@ -89,6 +89,7 @@ impl Registry {
         });
         let attempt = Arc::new(Attempt { generation, runtime, task, outcome, waiting, heard });
         server.generation = Some(generation);
+        server.attempts += 1;
         let connecting = Phase::Connecting { attempt: Arc::clone(&attempt), made: None };
         let old = self.enter(state, name, connecting, None);
         let (host, name) = (Arc::downgrade(self), Arc::clone(name));
@@ -136,12 +137,13 @@ impl Registry {
         let (client, restored) = match outcome {
             Ok(made) => made,
             Err(error) => {
-                self.fail(state, name, error.clone(), Some(&Handle::current()));
+                self.fail(state, name, error.clone(), Ok(&Handle::current()));
                 return Err(error);
             }
         };
         let Restored { standing, ended, missing, right } = restored;
         server.row.connected(now());
+        server.connections += 1;
         let connected = Connected::new(client.clone(), standing);
         let old = self.enter(&mut state, name, Phase::Connected(Box::new(connected)), None);
         for (desired, error) in missing {
@@ -223,9 +225,9 @@ impl Drop for Unsettled {
         let Some(Phase::Connecting { attempt, .. }) = phase else { return };
         let attempt = Arc::clone(attempt);
         let (what, runtime) = if std::thread::panicking() {
-            ("the application's code panicked while connecting", Some(attempt.runtime()))
+            ("the application's code panicked while connecting", Ok(attempt.runtime()))
         } else {
-            ("the runtime shut down while connecting", None)
+            ("the runtime shut down while connecting", Err(GiveUpReason::RuntimeEnded))
         };
         registry.fail(state, &self.name, Error::no_endpoint(what.into()).at_server(&self.name), runtime);
     }

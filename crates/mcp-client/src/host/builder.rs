@@ -20,6 +20,7 @@ pub struct HostBuilder {
 /// Limits and timeouts of a host.
 ///
 /// Limits of one connection are those of its [`ClientBuilder`] and its transport.
+/// [`ServerPolicy`](super::ServerPolicy) replaces the limits of single servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostLimits {
@@ -80,10 +81,11 @@ impl HostBuilder {
         self
     }
 
-    /// Reconnects by itself to servers whose connection ended or could not be made. Default: never.
+    /// Reconnects by itself to servers whose connection ended or could not be made. Default: never, except to servers with a
+    /// [policy](super::ServerPolicy::reconnect) that says so.
     ///
     /// It does so on the runtime on which the server was connected. If that runtime shuts down, the server stays
-    /// [`Failed`](super::ServerState::Failed) without a next attempt. [`HostEvent::State`](super::HostEvent::State) reports
+    /// [`Failed`](super::ServerState::Failed) without a next attempt; [`ServerStatus::given_up`](super::ServerStatus::given_up) has the reason. [`HostEvent::State`](super::HostEvent::State) reports
     /// each failure with the time of the next attempt, and each new connection; get its [`Client`](crate::Client) from
     /// [`Host::client`](super::Host::client). No call is carried over.
     pub fn reconnect(mut self, policy: Reconnect) -> Self {

@@ -40,9 +40,14 @@ struct Begun {
 }
 
 impl Closing {
+    /// When it is over at the latest, if it begins now.
+    pub(super) fn ends(&self) -> Option<Instant> {
+        ends(self.limit)
+    }
+
     /// How it went, at the latest when its limit has passed from now.
     pub(super) async fn outcome(&self) -> Result<Closed, Error> {
-        self.outcome_by(ends(self.limit)).await
+        self.outcome_by(self.ends()).await
     }
 
     /// How it went. At the end of the time it has failed, for everybody.
@@ -138,7 +143,7 @@ impl Registry {
             name: Arc::clone(name),
             generation,
             driver: Arc::downgrade(client.driver()),
-            limit: self.limits.close_timeout,
+            limit: server.connector.own_policy().close_within(&self.limits),
             is_settled: AtomicBool::new(false),
             outcome: Watched::new(None),
         });

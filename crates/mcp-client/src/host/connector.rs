@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::StdioServer;
 
+use super::policy::ServerPolicy;
 use crate::builder::ClientBuilder;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
@@ -25,6 +26,7 @@ type Dialling = Pin<Box<dyn Future<Output = Result<Endpoint, BoxError>> + Send>>
 pub struct Connector {
     dial: Arc<dyn Fn() -> Dialling + Send + Sync>,
     configure: Vec<Arc<dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync>>,
+    own_policy: ServerPolicy,
 }
 
 impl Connector {
@@ -40,11 +42,11 @@ impl Connector {
             let dialling = dial();
             Box::pin(async move { dialling.await.map(Into::into) })
         };
-        Self { dial: Arc::new(dial), configure: Vec::new() }
+        Self { dial: Arc::new(dial), configure: Vec::new(), own_policy: ServerPolicy::default() }
     }
 
-    /// Configures the client of this server beyond the host's template: a protocol era, other timeouts, its own handler. Roots
-    /// and a desk set here are replaced by the host's.
+    /// Configures the client of this server beyond the host's template: a protocol era, other timeouts, its own handler. Roots,
+    /// a desk and a [name](ClientBuilder::server_name) set here are replaced by the host's.
     #[must_use]
     pub fn configure(
         mut self,
@@ -52,6 +54,18 @@ impl Connector {
     ) -> Self {
         self.configure.push(Arc::new(configure));
         self
+    }
+
+    /// What holds for this server in another way than for the others of the host, in place of what was said here before. It holds from
+    /// when the host connects with this connector.
+    #[must_use]
+    pub fn policy(mut self, policy: ServerPolicy) -> Self {
+        self.own_policy = policy;
+        self
+    }
+
+    pub(super) fn own_policy(&self) -> &ServerPolicy {
+        &self.own_policy
     }
 
     pub(super) fn configured(&self, builder: ClientBuilder) -> ClientBuilder {
@@ -79,6 +93,9 @@ impl From<HttpServer> for Connector {
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("configured", &self.configure.len()).finish_non_exhaustive()
+        f.debug_struct("Connector")
+            .field("configured", &self.configure.len())
+            .field("policy", &self.own_policy)
+            .finish_non_exhaustive()
     }
 }

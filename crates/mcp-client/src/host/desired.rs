@@ -67,9 +67,12 @@ impl Connection {
     /// [`HostLimits::restore_timeout`](super::HostLimits::restore_timeout).
     pub(super) async fn restore(&self) -> Restored {
         let mut restored = Restored::default();
-        let limit = self.host.upgrade().map(|registry| registry.limits.restore_timeout);
-        let asking = self.server(|server| Some(Arc::clone(&server.asking)));
-        let (Some(limit), Some(asking)) = (limit, asking) else { return restored };
+        let limits = self.host.upgrade().map(|registry| registry.limits.clone());
+        let begun = self.server(|server| {
+            let limit = server.connector.own_policy().restore_within(&limits?);
+            Some((limit, Arc::clone(&server.asking)))
+        });
+        let Some((limit, asking)) = begun else { return restored };
         let ends = ends(limit);
         restored.right = within(ends, limit, async { Ok(asking.lock_owned().await) }).await.ok();
         if let Err(error) = within(ends, limit, self.ask_for_level()).await {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use super::reconnect::GiveUpReason;
 use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::{Listener, Queued};
@@ -119,6 +120,8 @@ pub enum HostEvent {
         /// The time of the next reconnect attempt ([`HostBuilder::reconnect`](crate::host::HostBuilder::reconnect)). `None`
         /// with [`Failed`](ServerState::Failed): there will be none.
         next_attempt: Option<Instant>,
+        /// Why the host does not connect again by itself, with [`Failed`](ServerState::Failed) and no next attempt.
+        given_up: Option<GiveUpReason>,
     },
     /// The subscription of a server ended although the connection is open. It is requested again on the next connection.
     SubscriptionEnded {

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 
 use super::event::{Generation, HostEvent, HostEvents};
 use super::handle::Host;
+use super::lists::Source;
 use super::registry::Registry;
 use super::tool_names::{NamedTool, ToolNames, ToolTable};
 use crate::client::Client;
@@ -78,8 +79,6 @@ impl Host {
             // Before the first look at the connections: what changes in between must be told.
             events: self.events(),
             names,
-            limit: registry.limits.list_timeout,
-            max_bytes: registry.limits.max_list_bytes,
             servers: BTreeMap::new(),
             teller,
             news,
@@ -129,8 +128,6 @@ struct Keeper {
     registry: Weak<Registry>,
     events: HostEvents,
     names: ToolNames,
-    limit: Duration,
-    max_bytes: usize,
     /// One for each connection whose server has tools.
     servers: BTreeMap<Arc<str>, Followed>,
     /// What each follower gets a clone of; it keeps the channel open.
@@ -207,37 +204,33 @@ impl Keeper {
         let Some(registry) = self.registry.upgrade() else { return false };
         let mut connections = registry.connections();
         drop(registry);
-        connections.retain(|(_, _, client)| client.server().capabilities.declares(ServerFeature::Tools));
+        connections.retain(|source| source.client.server().capabilities.declares(ServerFeature::Tools));
         let before = self.servers.len();
         self.servers.retain(|server, followed| {
             connections
                 .iter()
-                .any(|(name, generation, _)| name == server && *generation == followed.generation)
+                .any(|source| source.server == *server && source.generation == followed.generation)
         });
         let is_changed = self.servers.len() != before;
-        for (server, generation, client) in connections {
-            if !self.servers.contains_key(&server) {
-                let followed = self.follow(&server, generation, client, is_first);
+        for source in connections {
+            if !self.servers.contains_key(&source.server) {
+                let server = Arc::clone(&source.server);
+                let followed = self.follow(source, is_first);
                 self.servers.insert(server, followed);
             }
         }
         is_changed
     }
 
-    fn follow(
-        &self,
-        server: &Arc<str>,
-        generation: Generation,
-        client: Client,
-        is_awaited: bool,
-    ) -> Followed {
+    fn follow(&self, source: Source, is_awaited: bool) -> Followed {
+        let Source { server, generation, client, limit, max_bytes } = source;
         let wanted = Arc::new(Notify::new());
         let follower = Follower {
-            server: Arc::clone(server),
+            server,
             generation,
             names: self.names,
-            limit: self.limit,
-            max_bytes: self.max_bytes,
+            limit,
+            max_bytes,
             teller: self.teller.clone(),
             wanted: Arc::clone(&wanted),
         };

@@ -8,16 +8,17 @@ use mcp_model::{CallToolResult, LoggingLevel, Root, SubscriptionFilter};
 use serde::Serialize;
 
 use super::builder::HostBuilder;
-use super::closing::ends;
 use super::config::is_name;
 use super::connector::Connector;
 use super::event::{Generation, HostEvents, ServerState};
+use super::reconnect::GivenUp;
 use super::registry::{Phase, Registry, Server, host_closed, unknown};
 use super::tool_names::NamedTool;
 use crate::builder::ClientBuilder;
 use crate::client::{Client, Closed};
 use crate::desk::Desk;
 use crate::error::{Error, Place};
+use crate::identity::bad_name;
 use crate::requests::Call;
 
 /// Connections to many servers, by name.
@@ -74,6 +75,17 @@ pub struct ServerStatus {
     pub last_error: Option<Error>,
     /// The time of the next reconnect attempt ([`HostBuilder::reconnect`]), if there will be one.
     pub next_attempt: Option<Instant>,
+    /// Why it will not, where the server has [failed](ServerState::Failed) and there is no next attempt.
+    pub given_up: Option<GivenUp>,
+    /// How many attempts to connect there have been, the one under way included, whoever wanted them, since the host knows the server. A
+    /// program may have been [started twice](crate::Error::first_attempt) in one.
+    pub attempts: u64,
+    /// How many of them led to a connection. Each after the first is a server that was restarted or came back.
+    pub connections: u64,
+    /// Attempts in a row that the host makes by itself, the one under way or to come included: of
+    /// [`Reconnect::max_attempts`](super::Reconnect::max_attempts). It begins again at 0 with an attempt of the application, and after a
+    /// connection that [lasted](super::Reconnect::lasting), where that ends.
+    pub attempts_in_row: u32,
 }
 
 impl Host {
@@ -113,9 +125,7 @@ impl Host {
     /// [would recur](super::Reconnect).
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
-            return Err(Error::misuse_because(
-                "the name of a server is empty, too long or has control characters",
-            ));
+            return Err(bad_name());
         }
         let taken = || Error::misuse_because("it is connected already").at_server(name);
         let (connector, name): (Connector, Arc<str>) = (connector.into(), Arc::from(name));
@@ -239,7 +249,8 @@ impl Host {
     /// Closes all connections concurrently, gives up all attempts, and ends the event streams. No further connection can be
     /// made. Returns how each connection was closed.
     ///
-    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout). If the future is dropped,
+    /// It takes no longer than [`HostLimits::close_timeout`](super::HostLimits::close_timeout), or the longest one in a
+    /// [policy](super::ServerPolicy::close_timeout). If the future is dropped,
     /// closing continues; calling this again waits for it and then ends the streams.
     pub async fn close(&self) -> Vec<(Arc<str>, Result<Closed, Error>)> {
         let names: Vec<Arc<str>> = {
@@ -249,12 +260,12 @@ impl Host {
         };
         let begun = names.into_iter().filter_map(|name| {
             let closing = self.registry.begin_closing(&name).ok()??;
-            Some((name, closing))
+            let ends = closing.ends();
+            Some((name, closing, ends))
         });
         let closings: Vec<_> = begun.collect();
-        let ends = ends(self.registry.limits.close_timeout);
         let mut closed = Vec::new();
-        for (name, closing) in closings {
+        for (name, closing, ends) in closings {
             closed.push((name, closing.outcome_by(ends).await));
         }
         self.registry.events.end();
@@ -366,6 +377,13 @@ fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
         generation: server.generation,
         last_error: server.last_error.clone(),
         next_attempt: server.phase.next_attempt(),
+        given_up: server
+            .phase
+            .given_up()
+            .and_then(|reason| Some(GivenUp { reason, error: server.last_error.clone()? })),
+        attempts: server.attempts,
+        connections: server.connections,
+        attempts_in_row: server.row.attempts(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The lists of every connected server, fetched at the same time.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcp_model::{
     ListPromptsRequestParams, ListResourceTemplatesRequestParams, ListResourcesRequestParams,
@@ -66,11 +67,9 @@ impl Host {
         R::Result: ListedItem<Item = T> + Send + 'static,
         T: Send + 'static,
     {
-        let limits = &self.registry().limits;
-        let (limit, max_bytes) = (limits.list_timeout, limits.max_list_bytes);
         let mut asked = JoinSet::new();
         let lists: Arc<Mutex<Vec<ServerList<T>>>> = Arc::default();
-        for (server, generation, client) in self.registry().connections() {
+        for Source { server, generation, client, limit, max_bytes } in self.registry().connections() {
             if !client.server().capabilities.declares(feature) {
                 continue;
             }
@@ -92,13 +91,29 @@ impl Host {
     }
 }
 
+/// A connection to list, and what its list may take.
+pub(super) struct Source {
+    pub(super) server: Arc<str>,
+    pub(super) generation: Generation,
+    pub(super) client: Client,
+    pub(super) limit: Duration,
+    pub(super) max_bytes: usize,
+}
+
 impl Registry {
     /// The servers that are connected, in the order of their names.
-    pub(super) fn connections(&self) -> Vec<(Arc<str>, Generation, Client)> {
+    pub(super) fn connections(&self) -> Vec<Source> {
         let state = self.lock();
         let connected = state.servers.iter().filter_map(|(name, server)| match &server.phase {
             Phase::Connected(connected) => {
-                Some((Arc::clone(name), server.generation?, connected.client.clone()))
+                let policy = server.connector.own_policy();
+                Some(Source {
+                    server: Arc::clone(name),
+                    generation: server.generation?,
+                    client: connected.client.clone(),
+                    limit: policy.list_within(&self.limits),
+                    max_bytes: policy.list_up_to(&self.limits),
+                })
             }
             _ => None,
         });

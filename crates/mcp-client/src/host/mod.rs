@@ -20,7 +20,7 @@
 //! disconnect before that also goes through `Closing`, because there is a connection to close; whoever gives up the attempt
 //! does not wait for it.
 //!
-//! From `Failed` the host reconnects by itself if configured to ([`HostBuilder::reconnect`]).
+//! From `Failed` the host reconnects by itself if configured to ([`HostBuilder::reconnect`], [`ServerPolicy::reconnect`]).
 //!
 //! Each attempt to connect has a unique [`Generation`]. Events, answers and outcomes belong to a generation; what arrives late
 //! from an old one does not affect a newer one.
@@ -35,6 +35,7 @@ mod event;
 mod fresh_tools;
 mod handle;
 mod lists;
+mod policy;
 mod reconnect;
 mod registry;
 mod retrying;
@@ -50,5 +51,6 @@ pub use event::{Desired, Generation, HostEvent, HostEvents, ServerState};
 pub use fresh_tools::FreshTools;
 pub use handle::{Host, ServerStatus};
 pub use lists::ServerList;
-pub use reconnect::Reconnect;
+pub use policy::ServerPolicy;
+pub use reconnect::{GiveUpReason, GivenUp, Reconnect};
 pub use tool_names::{NamedTool, ToolNames, ToolTable};

@@ -10,6 +10,7 @@
 //!
 //! No clock and no I/O: the host says what time it is, and sleeps.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
@@ -51,6 +52,61 @@ impl Default for Reconnect {
     }
 }
 
+/// Why a host does not connect again by itself to a server that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GiveUpReason {
+    /// The application ended the connection, with a [`Client`](crate::Client) of its own.
+    ClosedHere,
+    /// Another attempt would meet the same error: see [`Reconnect`] for which these are.
+    Lasts,
+    /// The host was not told to connect again by itself to this server, or to wait longer than a clock can say.
+    NoPolicy,
+    /// The runtime ended on which it connects.
+    RuntimeEnded,
+    /// So many attempts in a row have failed.
+    #[non_exhaustive]
+    TooManyAttempts {
+        /// [`Reconnect::max_attempts`].
+        limit: u32,
+    },
+}
+
+impl fmt::Display for GiveUpReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClosedHere => f.write_str("the application ended the connection"),
+            Self::Lasts => f.write_str("another attempt would meet the same error"),
+            Self::NoPolicy => f.write_str("the host does not connect to it again by itself"),
+            Self::RuntimeEnded => f.write_str("the runtime ended on which the host connects to it"),
+            Self::TooManyAttempts { limit } => write!(f, "{limit} attempts in a row have failed"),
+        }
+    }
+}
+
+/// Why a server has failed for good, until the application connects it again: the host does not by itself. Its source is the error of the
+/// newest attempt, or that by which the connection ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GivenUp {
+    /// Why there is no further attempt.
+    pub reason: GiveUpReason,
+    /// Why there is no connection: [`ServerStatus::last_error`](super::ServerStatus::last_error).
+    pub error: Error,
+}
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the server is given up: {}", self.reason)
+    }
+}
+
+impl std::error::Error for GivenUp {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
 /// The attempts in a row for one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
@@ -83,28 +139,41 @@ impl Row {
         self.stands_since = Some(now);
     }
 
-    /// How long to wait before the next attempt; `None`: there will be none. `random` says where in its range the wait is.
+    /// How many attempts the host has made or is going to make since the application asked for one, or a connection lasted.
+    pub(super) fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// How long to wait before the next attempt, or why there will be none. `random` says where in its range the wait is.
     pub(super) fn failed(
         &mut self,
         now: Instant,
         policy: &Reconnect,
         failure: Failure,
         random: u64,
-    ) -> Option<Duration> {
+    ) -> Result<Duration, GiveUpReason> {
         let stood = self.stands_since.take().map(|since| now.saturating_duration_since(since));
         if stood.is_some_and(|stood| stood >= policy.lasting) {
             self.attempts = 0;
         }
-        if failure.lasts || self.attempts >= policy.max_attempts {
-            return None;
+        if failure.lasts {
+            return Err(GiveUpReason::Lasts);
+        }
+        if self.attempts >= policy.max_attempts {
+            return Err(GiveUpReason::TooManyAttempts { limit: policy.max_attempts });
         }
         let wait = policy.wait(self.attempts, random);
         self.attempts += 1;
-        Some(failure.retry_after.map_or(wait, |asked| wait.max(asked)))
+        Ok(failure.retry_after.map_or(wait, |asked| wait.max(asked)))
     }
 }
 
 impl Reconnect {
+    /// Never by itself.
+    pub fn off() -> Self {
+        Self { max_attempts: 0, ..Self::default() }
+    }
+
     fn wait(&self, attempt: u32, random: u64) -> Duration {
         let doubled = self.first_wait.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX));
         let half = doubled.min(self.longest_wait) / 2;
@@ -127,7 +196,9 @@ mod tests {
     }
 
     fn run(row: &mut Row, now: Instant, times: usize) -> Vec<Option<u64>> {
-        (0..times).map(|_| row.failed(now, &policy(), PASSES, u64::MAX).map(|wait| wait.as_secs())).collect()
+        (0..times)
+            .map(|_| row.failed(now, &policy(), PASSES, u64::MAX).ok().map(|wait| wait.as_secs()))
+            .collect()
     }
 
     #[test]
@@ -154,7 +225,7 @@ mod tests {
     #[test]
     fn what_lasts_is_not_tried_again() {
         let failure = Failure { lasts: true, retry_after: Some(SECOND) };
-        assert_eq!(Row::default().failed(Instant::now(), &policy(), failure, 0), None);
+        assert_eq!(Row::default().failed(Instant::now(), &policy(), failure, 0), Err(GiveUpReason::Lasts));
         for kind in ["misuse", "closed"] {
             let error = match kind {
                 "misuse" => Error::misuse_because("no"),
@@ -170,14 +241,15 @@ mod tests {
         for (asked, waited) in [(0, 1), (1, 1), (7, 7), (86_400, 86_400)] {
             let failure = Failure { lasts: false, retry_after: Some(SECOND * asked) };
             let wait = Row::default().failed(Instant::now(), &policy(), failure, u64::MAX);
-            assert_eq!(wait, Some(SECOND * waited));
+            assert_eq!(wait, Ok(SECOND * waited));
         }
     }
 
     #[test]
     fn no_attempts_are_made_where_none_are_allowed() {
         let policy = Reconnect { max_attempts: 0, ..policy() };
-        assert_eq!(Row::default().failed(Instant::now(), &policy, PASSES, 0), None);
+        let none = Err(GiveUpReason::TooManyAttempts { limit: 0 });
+        assert_eq!(Row::default().failed(Instant::now(), &policy, PASSES, 0), none);
     }
 
     proptest! {
@@ -193,7 +265,7 @@ mod tests {
             let (mut row, mut made) = (Row::default(), 0_u32);
             let now = Instant::now();
             for random in randoms {
-                let Some(wait) = row.failed(now, &policy, PASSES, random) else { break };
+                let Ok(wait) = row.failed(now, &policy, PASSES, random) else { break };
                 let most = first_wait.saturating_mul(2_u32.saturating_pow(made)).min(longest_wait);
                 prop_assert!(wait <= most && wait >= most / 2, "{wait:?} of {most:?}");
                 made += 1;

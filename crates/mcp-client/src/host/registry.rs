@@ -20,7 +20,7 @@ use super::closing::Closing;
 use super::connector::Connector;
 use super::desired::Standing;
 use super::event::{Generation, HostEvent, ServerState};
-use super::reconnect::{Reconnect, Row};
+use super::reconnect::{GiveUpReason, Reconnect, Row};
 use super::retrying::Retry;
 use crate::builder::ClientBuilder;
 use crate::client::Client;
@@ -128,6 +128,10 @@ pub(super) struct Server {
     pub(super) last_error: Option<Error>,
     /// The attempts that the host made by itself.
     pub(super) row: Row,
+    /// All attempts.
+    pub(super) attempts: u64,
+    /// Those that led to a connection.
+    pub(super) connections: u64,
     pub(super) logging_level: Option<LoggingLevel>,
     pub(super) subscription: Option<SubscriptionFilter>,
     /// Held while something desired is asked for: of two requests the later one counts.
@@ -144,8 +148,8 @@ pub(super) enum Phase {
         made: Option<Client>,
     },
     Disconnected,
-    /// With the attempt that the host will make by itself, if it will.
-    Failed(Option<Retry>),
+    /// With the attempt that the host will make by itself, or why it will not.
+    Failed(Result<Retry, GiveUpReason>),
 }
 
 pub(super) struct Connected {
@@ -188,7 +192,15 @@ impl Phase {
     /// When the host connects again by itself.
     pub(super) fn next_attempt(&self) -> Option<Instant> {
         match self {
-            Self::Failed(retry) => retry.as_ref().map(|retry| retry.at().into_std()),
+            Self::Failed(Ok(retry)) => Some(retry.at().into_std()),
+            _ => None,
+        }
+    }
+
+    /// Why the host does not connect again by itself to a server that has failed.
+    pub(super) fn given_up(&self) -> Option<GiveUpReason> {
+        match self {
+            Self::Failed(Err(reason)) => Some(*reason),
             _ => None,
         }
     }
@@ -232,6 +244,8 @@ impl Server {
             asked: None,
             last_error: None,
             row: Row::default(),
+            attempts: 0,
+            connections: 0,
             logging_level: None,
             subscription: None,
             asking: Arc::default(),
@@ -309,10 +323,14 @@ impl Registry {
         // A new attempt, and a failure that is looked at anew, is told as well where it follows another one.
         let is_told = before != now || matches!(now, ServerState::Connecting | ServerState::Failed);
         if let Some(generation) = server.generation.filter(|_| is_told) {
-            let next_attempt = server.phase.next_attempt();
+            let (next_attempt, given_up) = (server.phase.next_attempt(), server.phase.given_up());
             state.after.entered.push((generation, now));
             let server = Arc::clone(name);
-            self.tell(state, HostEvent::State { server, generation, state: now, error: why, next_attempt });
+            let error = why;
+            self.tell(
+                state,
+                HostEvent::State { server, generation, state: now, error, next_attempt, given_up },
+            );
         }
         Some(old)
     }
@@ -329,7 +347,7 @@ impl Registry {
         let mut builder = connector
             .configured(registry.template.clone())
             .desk(&registry.desk, Arc::clone(name))
-            .named(name);
+            .server_name(Arc::clone(name));
         if let Some(roots) = registry.lock().roots.clone() {
             builder = builder.roots(roots);
         }
@@ -371,7 +389,8 @@ impl Registry {
         let on_purpose = matches!(client.close_reason(), Some(CloseReason::Application));
         let mut state = self.lock();
         if state.connected(name, generation).is_some() {
-            self.fail(state, name, error, (!on_purpose).then_some(&runtime));
+            let runtime = if on_purpose { Err(GiveUpReason::ClosedHere) } else { Ok(&runtime) };
+            self.fail(state, name, error, runtime);
         }
     }
 }

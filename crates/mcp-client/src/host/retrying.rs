@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::event::Generation;
-use super::reconnect::Failure;
+use super::reconnect::{Failure, GiveUpReason};
 use super::registry::{Locked, Phase, Registry, Server};
 use crate::error::Error;
 use crate::spawning::spawn;
@@ -57,21 +57,28 @@ impl Drop for Sleeper {
 }
 
 impl Registry {
-    /// There is no connection, and nobody here wanted that. `runtime`: where the next attempt is made, if there may be one.
+    /// There is no connection, and nobody here wanted that. `runtime`: where the next attempt is made, or why there may be none.
     pub(super) fn fail(
         self: &Arc<Self>,
         mut state: Locked<'_>,
         name: &Arc<str>,
         error: Error,
-        runtime: Option<&Handle>,
+        runtime: Result<&Handle, GiveUpReason>,
     ) {
         let Some(server) = state.servers.get_mut(name) else { return };
-        let (retry, sleeper) = runtime.and_then(|_| self.plan(name, server, &error)).unzip();
-        let old = self.enter(&mut state, name, Phase::Failed(retry), Some(error));
+        let planned = runtime.and_then(|runtime| {
+            let (retry, sleeper) = self.plan(name, server, &error)?;
+            Ok((retry, (runtime, sleeper)))
+        });
+        let (next, sleeper) = match planned {
+            Ok((retry, sleeper)) => (Ok(retry), Some(sleeper)),
+            Err(reason) => (Err(reason), None),
+        };
+        let old = self.enter(&mut state, name, Phase::Failed(next), Some(error));
         drop(state);
         drop(old);
         // Not under the lock: a runtime that has ended drops it at once.
-        if let (Some(runtime), Some(sleeper)) = (runtime, sleeper) {
+        if let Some((runtime, sleeper)) = sleeper {
             spawn(runtime, sleeper.sleep());
         }
     }
@@ -81,16 +88,20 @@ impl Registry {
         name: &Arc<str>,
         server: &mut Server,
         error: &Error,
-    ) -> Option<(Retry, Sleeper)> {
-        let (policy, generation) = (self.reconnect.as_ref()?, server.generation?);
+    ) -> Result<(Retry, Sleeper), GiveUpReason> {
+        let policy = server.connector.own_policy().reconnect.or(self.reconnect);
+        // Invariant: what has failed was an attempt, or a connection that came of one.
+        let (Some(policy), Some(generation)) = (policy, server.generation) else {
+            return Err(GiveUpReason::NoPolicy);
+        };
         let now = Instant::now();
         // Each `RandomState` has keys of its own.
         let random = RandomState::new().hash_one(0_u8);
-        let wait = server.row.failed(now.into_std(), policy, Failure::of(error), random)?;
-        let at = now.checked_add(wait)?;
+        let wait = server.row.failed(now.into_std(), &policy, Failure::of(error), random)?;
+        let at = now.checked_add(wait).ok_or(GiveUpReason::NoPolicy)?;
         let (wanted, called_off) = oneshot::channel();
         let (host, name) = (Arc::downgrade(self), Arc::clone(name));
-        Some((Retry { at, _wanted: wanted }, Sleeper { host, name, generation, at, called_off }))
+        Ok((Retry { at, _wanted: wanted }, Sleeper { host, name, generation, at, called_off }))
     }
 
     /// The wait is over: the next attempt begins, unless somebody was faster. The host wants it, whoever else does.
@@ -100,7 +111,7 @@ impl Registry {
             return;
         }
         let Some(server) = state.current(name, generation) else { return };
-        if !matches!(server.phase, Phase::Failed(Some(_))) {
+        if !matches!(server.phase, Phase::Failed(Ok(_))) {
             return;
         }
         let old = self.begin_unasked(&mut state, name);
@@ -112,11 +123,11 @@ impl Registry {
     fn give_up_retry(&self, name: &Arc<str>, generation: Generation) {
         let mut state = self.lock();
         let Some(server) = state.current(name, generation) else { return };
-        if !matches!(server.phase, Phase::Failed(Some(_))) {
+        if !matches!(server.phase, Phase::Failed(Ok(_))) {
             return;
         }
         let why = server.last_error.clone();
-        let old = self.enter(&mut state, name, Phase::Failed(None), why);
+        let old = self.enter(&mut state, name, Phase::Failed(Err(GiveUpReason::RuntimeEnded)), why);
         drop(state);
         drop(old);
     }

@@ -75,7 +75,13 @@ impl Client {
         };
         #[cfg(feature = "schema")]
         if let Some((checks, tool)) = checks {
-            return call.inspected(move |result| checks.check(&tool, result));
+            let driver = std::sync::Arc::clone(self.driver());
+            return call.inspected(move |result| {
+                if let Some(unchecked) = checks.check(&tool, result)? {
+                    driver.with(|core, _| core.report(unchecked));
+                }
+                Ok(())
+            });
         }
         call
     }

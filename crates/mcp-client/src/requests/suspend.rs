@@ -39,7 +39,7 @@ impl<T: 'static> Call<T> {
     /// Those of the call.
     pub async fn or_suspend(mut self) -> Result<Outcome<T>, Error> {
         self.untyped.options.suspend = true;
-        let server = self.untyped.client.driver().server_name().to_owned();
+        let server = self.untyped.client.driver().identity().recorded();
         match self.await {
             Ok(result) => Ok(Outcome::Done(result)),
             Err(error) => {
@@ -66,7 +66,7 @@ impl Client {
         answers: impl IntoIterator<Item = (String, Answer)>,
     ) -> Call<T> {
         let method = Cow::Owned(suspended.method.clone());
-        let ours = suspended.server.is_empty() || suspended.server == self.driver().server_name();
+        let ours = self.driver().identity().is_of(&suspended.server);
         let params = if ours {
             Ok(None)
         } else {

@@ -1,10 +1,12 @@
 //! The schemas of the tools that were listed, and checking results with them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcp_jsonrpc::RawJson;
 use mcp_model::{CallToolResult, Tool};
+use mcp_proto::{Diagnostic, DiagnosticKind};
+use mcp_transport::Untrusted;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,6 +16,9 @@ use super::{OutputSchema, SchemaLimits};
 use crate::builder::ClientBuilder;
 use crate::error::{Error, as_u64};
 use crate::requests::Call;
+
+/// How much of a tool's name a diagnostic shows, in bytes.
+const MAX_SHOWN_NAME: usize = 100;
 
 /// What a client remembers of the tools it listed.
 #[derive(Debug)]
@@ -28,6 +33,19 @@ struct Known {
     bytes: usize,
     /// The limit that kept a tool from being remembered.
     full: Option<SchemaError>,
+    /// Tools that were listed and declare no schema.
+    plain: Names,
+    /// Tools of which nothing was known when they had been called, and of which that was said.
+    unlisted: Names,
+}
+
+/// Names of tools, up to the limits of those whose schemas are remembered.
+#[derive(Debug, Default)]
+struct Names {
+    names: HashSet<String>,
+    bytes: usize,
+    /// Whether one was left out.
+    is_full: bool,
 }
 
 /// A schema as it was declared; it is compiled when it is needed first.
@@ -67,18 +85,20 @@ impl OutputChecks {
         }
     }
 
-    /// Checks the result of a call.
-    pub(crate) fn check(&self, tool: &str, result: &RawJson) -> Result<(), Error> {
+    /// Checks the result of a call. Gives back what is to be said where it was not checked because nothing is known of the tool, once a
+    /// tool.
+    pub(crate) fn check(&self, tool: &str, result: &RawJson) -> Result<Option<Diagnostic>, Error> {
         let declared = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             match (known.by_tool.get(tool), &known.full) {
                 (Some(declared), _) => Ok(Arc::clone(declared)),
                 // It may be one of those that there was no room for.
                 (None, Some(full)) => Err(full.clone()),
-                (None, None) => return Ok(()),
+                (None, None) => return Ok(known.unlisted(tool, &self.limits)),
             }
         };
-        declared.and_then(|declared| declared.check(result, &self.limits)).map_err(failed(tool, result))
+        let checked = declared.and_then(|declared| declared.check(result, &self.limits));
+        checked.map(|()| None).map_err(failed(tool, result))
     }
 }
 
@@ -90,6 +110,10 @@ impl Known {
     fn learn(&mut self, tool: &Tool, limits: &SchemaLimits) {
         // A `null` declares nothing.
         let text = tool.output_schema.as_ref().map(|schema| schema.get()).filter(|text| *text != "null");
+        match text {
+            Some(_) => self.plain.remove(&tool.name),
+            None => self.plain.insert(&tool.name, limits),
+        }
         let old = self.by_tool.get(&tool.name).map(|declared| &*declared.text);
         if old == text {
             return;
@@ -106,6 +130,45 @@ impl Known {
         } else {
             self.bytes = bytes;
             self.by_tool.insert(tool.name.clone(), Arc::new(Declared::new(text)));
+        }
+    }
+
+    /// A tool was called that has no schema here.
+    fn unlisted(&mut self, tool: &str, limits: &SchemaLimits) -> Option<Diagnostic> {
+        // Whether it was listed is not known any more.
+        let may_be_listed = self.plain.is_full || self.plain.names.contains(tool);
+        if may_be_listed || self.unlisted.names.contains(tool) {
+            return None;
+        }
+        self.unlisted.insert(tool, limits);
+        (!self.unlisted.is_full).then(|| {
+            let tool = Untrusted::new(tool, MAX_SHOWN_NAME);
+            let message = format!(
+                "the output of the tool \"{tool}\" was not checked: this client has not listed it; list the tools first, or give the \
+                 tool to Call::check_output"
+            );
+            Diagnostic::new(DiagnosticKind::OutputUnchecked, message)
+        })
+    }
+}
+
+impl Names {
+    fn insert(&mut self, name: &str, limits: &SchemaLimits) {
+        if self.names.contains(name) {
+            return;
+        }
+        let bytes = self.bytes.saturating_add(name.len());
+        if self.names.len() >= limits.max_tools || bytes > limits.max_tools_bytes {
+            self.is_full = true;
+            return;
+        }
+        self.bytes = bytes;
+        self.names.insert(name.to_owned());
+    }
+
+    fn remove(&mut self, name: &str) {
+        if self.names.remove(name) {
+            self.bytes -= name.len();
         }
     }
 }
@@ -134,7 +197,9 @@ impl Declared {
 }
 
 impl ClientBuilder {
-    /// Validates the structured output of every tool that was listed, against its declared schema. Default: no validation.
+    /// Validates the structured output of every tool that was listed, against its declared schema. Default: no validation. A tool that is
+    /// called before this client has listed it is not validated, which a diagnostic reports once
+    /// ([`OutputUnchecked`](DiagnosticKind::OutputUnchecked)): list the tools first, or use [`Call::check_output`].
     pub fn check_output(mut self, limits: SchemaLimits) -> Self {
         self.defaults.output = Some(Arc::new(OutputChecks::new(limits)));
         self
@@ -148,7 +213,7 @@ impl Call<CallToolResult> {
         let checks = OutputChecks::new(limits);
         checks.learn(std::slice::from_ref(tool));
         let name = tool.name.clone();
-        self.inspected(move |result| checks.check(&name, result))
+        self.inspected(move |result| checks.check(&name, result).map(drop))
     }
 
     /// Does not validate the output of this call, whatever the client does with others.

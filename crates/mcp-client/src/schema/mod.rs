@@ -2,7 +2,8 @@
 //!
 //! Off until it is asked for: for a client with [`ClientBuilder::check_output`], which then checks every `tools/call` of a tool
 //! that was listed through it, or for one call with [`Call::check_output`]. Checked is `structuredContent`, against the
-//! `outputSchema` of the newest listing. A result that says of itself that the tool failed (`isError`) is never checked, so that
+//! `outputSchema` of the newest listing; a tool that was not listed is not checked, and a diagnostic
+//! ([`OutputUnchecked`](crate::DiagnosticKind::OutputUnchecked)) says so and what to do. A result that says of itself that the tool failed (`isError`) is never checked, so that
 //! a schema cannot hide what went wrong. Where a schema is declared, structured content must be there; `null` is content.
 //!
 //! Results that come by a task which the application holds itself are not checked; [`OutputSchema`] does it by hand.

@@ -64,7 +64,7 @@ impl<T> Task<T> {
         let driver = self.client.driver();
         let kept = || self.running.news.borrow().as_ref().map(|news| news.stored.clone());
         let mut stored = driver.stored_task(&self.running).or_else(kept)?;
-        driver.server_name().clone_into(&mut stored.server);
+        stored.server = driver.identity().recorded();
         Some(stored)
     }
 

@@ -62,7 +62,7 @@ impl Client {
     /// see [`Error::task_error`](crate::Error::task_error).
     pub fn resume_task(&self, stored: StoredTask) -> TaskCall<CallToolResult> {
         let parts = self.parts_of_task(stored.method.clone());
-        let ours = stored.server.is_empty() || stored.server == self.driver().server_name();
+        let ours = self.driver().identity().is_of(&stored.server);
         let origin = if ours {
             Ok(TaskOrigin::Stored(stored))
         } else {

@@ -83,7 +83,8 @@ pub enum End {
     Withdrawn,
 }
 
-/// Why a question was declined without being shown, or deferred.
+/// Why a question was declined without being shown. A deferred question ([`QuestionState::Deferred`](crate::QuestionState::Deferred))
+/// is another thing: it stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeferReason {

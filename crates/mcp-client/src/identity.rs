@@ -1,0 +1,167 @@
+//! Who a server is: for those whom it asks, for the log, and in what is kept for another connection.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use hmac_sha256::Hash as Sha256;
+
+use crate::driver::spans::label;
+use crate::error::{Error, Place};
+use crate::sha256_text;
+
+/// What stands for a server that was handed over as a stream.
+pub(crate) const BYTE_STREAM: &str = "a byte stream";
+
+/// The longest name of a server, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+
+/// Who a server is: the name that the application gave it or, without one, what it connected to.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    /// The command line, or the URL without its query. Either may hold a secret.
+    description: String,
+    place: Option<Arc<Place>>,
+}
+
+impl Identity {
+    pub(crate) fn new(description: String, place: Option<Arc<Place>>) -> Self {
+        Self { description, place }
+    }
+
+    /// What errors say of it.
+    pub(crate) fn place(&self) -> Option<&Arc<Place>> {
+        self.place.as_ref()
+    }
+
+    /// For handlers, and whoever they ask.
+    pub(crate) fn shown(&self) -> &str {
+        self.name().unwrap_or(&self.description)
+    }
+
+    /// For the log.
+    pub(crate) fn label(&self) -> &str {
+        self.name().unwrap_or_else(|| label(&self.description))
+    }
+
+    /// For what is stored: the name, or no more of the description than may be shown and a digest of all of it. What is stored
+    /// lives longer than a token in a command line, and is read by others.
+    pub(crate) fn recorded(&self) -> String {
+        match self.name() {
+            Some(name) => name.to_owned(),
+            None if self.description == BYTE_STREAM => BYTE_STREAM.to_owned(),
+            None => format!("{} {}", label(&self.description), Digest::of(&self.description)),
+        }
+    }
+
+    /// Whether a record is of this server. The whole description stands in those of versions that wrote it, and of clients that had no
+    /// name for the server; nothing, or that it was a byte stream, says nothing.
+    pub(crate) fn is_of(&self, record: &str) -> bool {
+        let unnamed = || Self { description: self.description.clone(), place: None };
+        record.is_empty()
+            || record == self.description
+            || record == self.recorded()
+            || (self.place.is_some() && record == unnamed().recorded())
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.place.as_ref().map(|place| &*place.server)
+    }
+}
+
+/// # Errors
+///
+/// [`Misuse`](crate::ErrorKind::Misuse).
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains(char::is_control) {
+        return Err(bad_name());
+    }
+    Ok(())
+}
+
+pub(crate) fn bad_name() -> Error {
+    Error::misuse_because("the name of a server is empty, too long or has control characters")
+}
+
+struct Digest([u8; 32]);
+
+impl Digest {
+    fn of(text: &str) -> Self {
+        Self(Sha256::hash(text.as_bytes()))
+    }
+}
+
+impl Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        sha256_text::write(f, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(description: &str, name: Option<&str>) -> Identity {
+        let place = name.map(|name| Arc::new(Place { server: Arc::from(name), tool: None }));
+        Identity::new(description.to_owned(), place)
+    }
+
+    #[test]
+    fn a_name_takes_the_place_of_the_description_everywhere() {
+        let named = identity("npx server --token=secret", Some("my files"));
+        assert_eq!((named.shown(), named.label(), &*named.recorded()), ("my files", "my files", "my files"));
+    }
+
+    /// auth:LIM-14. The digest was made with another program (`printf %s TEXT | sha256sum`).
+    #[test]
+    fn a_record_of_a_server_without_a_name_has_neither_its_arguments_nor_its_path() {
+        let check = |description: &str, expected: &str| {
+            assert_eq!(identity(description, None).recorded(), expected);
+        };
+        check(
+            "npx server --token=secret",
+            "npx sha256:4dee653cfa227c3d2c4cf152b06267d33d17c45dbe049792e700402a5eddc344",
+        );
+        check(
+            "https://example.com/t/secret",
+            "https://example.com sha256:171f1c7a8ce7fe9792d1b226012277f0db6b473a03310de298e7a454e30c9bd6",
+        );
+        check(BYTE_STREAM, BYTE_STREAM);
+    }
+
+    #[test]
+    fn a_record_is_of_the_server_that_it_was_written_for() {
+        let (ours, other) = ("npx server --token=a", "npx server --token=b");
+        let (plain, named) = (identity(ours, None), identity(ours, Some("files")));
+        let records = [
+            // The record, and whether it is of the server without a name and with one.
+            (String::new(), true, true),
+            (ours.to_owned(), true, true),
+            (plain.recorded(), true, true),
+            (named.recorded(), false, true),
+            (other.to_owned(), false, false),
+            (identity(other, None).recorded(), false, false),
+            (identity(ours, Some("mail")).recorded(), false, false),
+            (BYTE_STREAM.to_owned(), false, false),
+        ];
+        for (record, without, with) in records {
+            assert_eq!((plain.is_of(&record), named.is_of(&record)), (without, with), "{record}");
+        }
+        // The arguments of a server that has a name may change.
+        assert!(identity(other, Some("files")).is_of(&named.recorded()));
+        // Nothing tells one byte stream from another one but its name.
+        assert!(identity(BYTE_STREAM, Some("files")).is_of(BYTE_STREAM));
+        assert!(!identity(BYTE_STREAM, Some("files")).is_of(&identity(BYTE_STREAM, Some("mail")).recorded()));
+    }
+
+    #[test]
+    fn a_name_is_short_text_in_one_line() {
+        for (name, is_good) in
+            [("a", true), ("", false), ("two words", true), ("a\nb", false), ("a\u{7f}", false)]
+        {
+            assert_eq!(check_name(name).is_ok(), is_good, "{name:?}");
+        }
+        for (bytes, is_good) in [(255, true), (256, true), (257, false)] {
+            assert_eq!(check_name(&"n".repeat(bytes)).is_ok(), is_good, "{bytes}");
+        }
+    }
+}

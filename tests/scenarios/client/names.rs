@@ -1,0 +1,129 @@
+//! The name that an application gives a server, in everything that says or keeps which server it is.
+
+use std::future::IntoFuture;
+
+use mcp_client::model::{CallToolResult, ProtocolVersion};
+use mcp_client::{
+    Answer, Client, ClientBuilder, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, Error,
+    ErrorCode, ErrorKind, ErrorObject, Mode, Outcome, RawJson, SamplingContext, StdioServer, SuspendedCall,
+};
+use serde_json::{Map, json};
+use tokio::sync::mpsc;
+
+use super::peer::{self, Peer, builder, pipe};
+
+fn asking() -> ClientBuilder {
+    builder()
+        .mode(Mode::Pinned(ProtocolVersion::V2026_07_28))
+        .on_elicitation(|_: ElicitRequest, _: ElicitationContext| std::future::ready(ElicitReply::Defer))
+}
+
+async fn connected(builder: ClientBuilder) -> (Client, Peer) {
+    let (connection, mut peer) = pipe(1 << 20);
+    let (client, ()) = tokio::join!(builder.connect(connection), peer.discovered(json!({ "tools": {} })));
+    (client.unwrap(), peer)
+}
+
+/// A call of a client that was set up like this, put away.
+async fn put_away(builder: ClientBuilder) -> SuspendedCall {
+    let (client, mut peer) = connected(builder).await;
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
+        let call = peer.expect("tools/call").await;
+        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
+        peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
+    });
+    let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
+    // As another process reads it.
+    serde_json::from_str(&serde_json::to_string(&call).unwrap()).unwrap()
+}
+
+/// Takes it up with a client that was set up like this, whose server answers with a result.
+async fn taken_up(call: SuspendedCall, builder: ClientBuilder) -> Result<CallToolResult, Error> {
+    let (client, mut peer) = connected(builder).await;
+    let answer = Answer::Elicit(ElicitResult::accept(Map::new()));
+    let resumed = client.resume::<CallToolResult>(call, [("q".to_owned(), answer)]).into_future();
+    let serve = async {
+        let call = peer.expect("tools/call").await;
+        peer.answer(&call, json!({ "resultType": "complete", "content": [] })).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        result = resumed => result,
+        () = serve => unreachable!(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_taken_up_by_clients_of_the_server_of_that_name_alone() {
+    let of = |name: &str| asking().server_name(name);
+    let call = put_away(of("files")).await;
+    assert_eq!(call.server, "files");
+    taken_up(call.clone(), of("files")).await.unwrap();
+    for other in [of("mail"), asking()] {
+        let error = taken_up(call.clone(), other).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+        assert!(error.to_string().ends_with("the suspended call was made to another server"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_put_away_before_the_server_had_a_name_is_taken_up() {
+    let call = put_away(asking()).await;
+    assert_eq!(call.server, "a byte stream");
+    taken_up(call.clone(), asking().server_name("files")).await.unwrap();
+    let mut unsaid = call;
+    unsaid.server.clear();
+    taken_up(unsaid, asking().server_name("files")).await.unwrap();
+}
+
+/// Handlers are told the name, and so is an inbox and whoever looks at the desk.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_asked_is_told_the_name() {
+    let (told, mut names) = mpsc::unbounded_channel();
+    let (of_elicitation, of_sampling) = (told.clone(), told);
+    let builder = builder()
+        .server_name("my files")
+        .on_elicitation(move |_: ElicitRequest, context: ElicitationContext| {
+            of_elicitation.send(context.server).unwrap();
+            std::future::ready(ElicitResult::decline())
+        })
+        .on_sampling(move |_: RawJson, context: SamplingContext| {
+            of_sampling.send(context.server).unwrap();
+            std::future::ready(Err::<RawJson, _>(ErrorObject::new(ErrorCode::new(-1), "no")))
+        });
+    let (_client, mut peer) = peer::connected(builder).await;
+    let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
+    assert_eq!(names.recv().await.unwrap(), "my files");
+    let params = json!({ "messages": [], "maxTokens": 9 });
+    peer.send(json!({ "jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": params }))
+        .await;
+    assert_eq!(names.recv().await.unwrap(), "my files");
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_name_the_server_those_of_connecting_too() {
+    let (client, mut peer) = peer::connected(builder().server_name("files")).await;
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
+        let call = peer.expect("tools/call").await;
+        let error = json!({ "code": -32603, "message": "no" });
+        peer.send(json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })).await;
+    });
+    let missing = StdioServer::new("/no/such/program");
+    let connecting = builder().server_name("files").connect(missing).await.unwrap_err();
+    for error in [outcome.unwrap_err(), connecting] {
+        assert_eq!(error.server_name(), Some("files"));
+        assert!(error.to_string().starts_with("server files: "), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_cannot_be_one_is_refused_before_anything_is_started() {
+    for name in ["", "a\nb", &"n".repeat(257)] {
+        let (connection, mut peer) = pipe(1 << 10);
+        let error = builder().server_name(name).connect(connection).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{name:?}: {error}");
+        peer.expect_end().await;
+    }
+}

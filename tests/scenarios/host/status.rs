@@ -1,0 +1,139 @@
+//! What a host says of a server: how often it was connected to, and why it is given up.
+
+use std::error::Error as _;
+
+use mcp_client::host::{Connector, GiveUpReason, Host, HostEvent, Reconnect, ServerState};
+use mcp_client::{HttpServer, StdioServer};
+use tokio::time::Instant;
+
+use super::support::*;
+use crate::client::peer::builder;
+
+fn policy(max_attempts: u32) -> Reconnect {
+    let mut policy = Reconnect::default();
+    policy.max_attempts = max_attempts;
+    policy.first_wait = 8 * SECOND;
+    policy.lasting = 60 * SECOND;
+    policy
+}
+
+fn host_with(policy: Reconnect) -> Host {
+    Host::builder(builder()).reconnect(policy).build()
+}
+
+/// State, attempts, connections, attempts in a row.
+fn numbers(host: &Host) -> (&'static str, u64, u64, u32) {
+    let status = host.server("srv").unwrap();
+    (status.state.as_str(), status.attempts, status.connections, status.attempts_in_row)
+}
+
+fn given_up(host: &Host) -> Option<GiveUpReason> {
+    let status = host.server("srv").unwrap();
+    let given_up = status.given_up?;
+    assert_eq!(status.state, ServerState::Failed);
+    assert!(status.next_attempt.is_none());
+    // The whole story, for whoever goes through the sources.
+    let source = given_up.source().unwrap().to_string();
+    assert_eq!(source, status.last_error.unwrap().to_string());
+    assert_eq!(given_up.to_string(), format!("the server is given up: {}", given_up.reason));
+    Some(given_up.reason)
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_and_connections_of_a_server_are_counted() {
+    let host = host_with(policy(2));
+    let (_client, mut plug, peer) = connected(&host, "srv").await;
+    assert_eq!(numbers(&host), ("connected", 1, 1, 0));
+
+    // It goes, and comes back at once: the row goes on until a connection lasted.
+    drop(peer);
+    tokio::time::sleep(SECOND).await;
+    assert_eq!((numbers(&host), given_up(&host)), (("failed", 1, 1, 1), None));
+    let mut peer = plug.peer().await;
+    assert_eq!(numbers(&host), ("connecting", 2, 1, 1));
+    peer.handshake(everything()).await;
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(numbers(&host), ("connected", 2, 2, 1));
+    tokio::time::sleep(60 * SECOND).await;
+    drop(peer);
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(numbers(&host), ("failed", 2, 2, 1), "a new row");
+
+    // Nobody is there any more.
+    for attempts in [3, 4] {
+        drop(plug.peer().await);
+        assert_eq!(numbers(&host), ("connecting", attempts, 2, u32::try_from(attempts).unwrap() - 2));
+    }
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(numbers(&host), ("failed", 4, 2, 2));
+    assert_eq!(given_up(&host).unwrap().to_string(), "2 attempts in a row have failed");
+
+    // The application's own attempt begins anew, and counts with the others.
+    let (_client, peer) = reconnected(&host, "srv", &mut plug).await;
+    assert_eq!((numbers(&host), given_up(&host)), (("connected", 5, 3, 0), None));
+    drop(peer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_reason_to_give_a_server_up_is_told_with_its_state() {
+    let refuse = || Connector::new(|| std::future::ready(Err::<HttpServer, _>("not there".into())));
+    for case in ["no policy", "too many", "none allowed", "lasts", "closed here", "beyond the clock"] {
+        let host = match case {
+            "no policy" => host(),
+            "too many" => host_with(policy(1)),
+            "none allowed" => host_with(Reconnect::off()),
+            "beyond the clock" => {
+                let mut policy = policy(1);
+                (policy.first_wait, policy.longest_wait) =
+                    (std::time::Duration::MAX, std::time::Duration::MAX);
+                host_with(policy)
+            }
+            _ => host_with(policy(9)),
+        };
+        let mut events = host.events();
+        match case {
+            "lasts" => drop(host.connect("srv", StdioServer::new("/no/such/program")).await.unwrap_err()),
+            "closed here" => {
+                let (client, _plug, _peer) = connected(&host, "srv").await;
+                client.close().await;
+            }
+            _ => drop(host.connect("srv", refuse()).await.unwrap_err()),
+        }
+        let begun = Instant::now();
+        let told = loop {
+            match events.next().await.unwrap() {
+                HostEvent::State { state: ServerState::Failed, next_attempt: None, given_up, .. } => {
+                    break given_up;
+                }
+                HostEvent::State { given_up, .. } => assert_eq!(given_up, None, "{case}"),
+                _ => {}
+            }
+        };
+        assert_eq!((told, told.is_some()), (given_up(&host), true), "{case}");
+        let shown = told.unwrap().to_string();
+        let expected = match case {
+            "no policy" | "beyond the clock" => "the host does not connect to it again by itself",
+            "too many" => "1 attempts in a row have failed",
+            "none allowed" => "0 attempts in a row have failed",
+            "lasts" => "another attempt would meet the same error",
+            _ => "the application ended the connection",
+        };
+        assert_eq!(shown, expected, "{case}");
+        assert!(case == "too many" || begun.elapsed() < SECOND, "{case}: at once");
+        // Whoever disconnects it wants no more than that.
+        host.disconnect("srv").await.unwrap();
+        assert_eq!(given_up(&host), None, "{case}");
+    }
+}
+
+#[test]
+fn a_server_whose_runtime_ended_in_a_wait_is_given_up_for_that() {
+    let host = host_with(policy(9));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let refuse = Connector::new(|| std::future::ready(Err::<HttpServer, _>("not there".into())));
+    let _error = runtime.block_on(host.connect("srv", refuse)).unwrap_err();
+    assert_eq!(given_up(&host), None);
+    drop(runtime);
+    assert_eq!(given_up(&host), Some(GiveUpReason::RuntimeEnded));
+    assert_eq!(numbers(&host), ("failed", 1, 0, 1));
+}
