@@ -277,10 +277,9 @@ impl Connection {
     pub(crate) fn outlast_exchange(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
         let Some(state) = self.calls.get(&call) else { return false };
         let Some(task) = state.task.as_ref() else { return false };
-        if task.step == Step::Waiting
-            || (task.exists() && state.request().is_some_and(|request| !request.dispatched))
-        {
-            // What failed is the rest of an exchange that brought its answer.
+        let is_next = task.exists() && state.request().is_some_and(|request| !request.dispatched);
+        // What failed is the rest of an exchange that brought its answer, unless it is one that did not come about.
+        if task.step == Step::Waiting || is_next && failure != ExchangeFailure::NotSent {
             return true;
         }
         let passing = match failure {

@@ -319,6 +319,20 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     assert!(session.core.is_open(call), "the driver ends it");
 }
 
+/// protocol:TX-03: nor is a question that never left, as the server was not there.
+#[test]
+fn a_question_that_never_left_is_outlasted_as_a_lost_one() {
+    let mut session = Session::modern(with_tasks(on_exchanges()));
+    let call = session.task_call();
+    let never_left = |session: &mut Session, wait| {
+        let poll = session.poll_after(wait);
+        session.core.handle_held_back(&serde_json::from_value(poll["id"].clone()).unwrap());
+        session.core.handle_exchange_failed(session.now, call, ExchangeFailure::NotSent)
+    };
+    assert!(never_left(&mut session, 2000) && never_left(&mut session, 4000));
+    assert!(!never_left(&mut session, 8000), "the driver ends it");
+}
+
 /// A call that is not yet a task gets no second chance.
 #[test]
 fn a_lost_tool_call_is_not_repeated() {
