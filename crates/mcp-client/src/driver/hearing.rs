@@ -89,7 +89,9 @@ impl Interruptions {
 
     /// Waits for the next one. Cancel safe.
     pub(crate) async fn next(&mut self) {
-        let mut is_one = std::mem::take(&mut self.begins_with_one);
+        // Not where it is over by now: who is told of that first hears nothing of its end.
+        let mut is_one =
+            std::mem::take(&mut self.begins_with_one) && self.stream.current() == Heard::Interrupted;
         while !is_one {
             let changed = tokio::select! {
                 biased;
@@ -129,6 +131,11 @@ mod tests {
         assert!(is_told(&mut late) && !is_told(&mut late));
         hearing.now.set(Heard::Yes);
         assert!(!is_told(&mut told) && !is_told(&mut late));
+        // It was over before anybody asked.
+        hearing.now.set(Heard::Interrupted);
+        let mut unasked = Interruptions::new(own.watcher(), &hearing);
+        hearing.now.set(Heard::Yes);
+        assert!(!is_told(&mut unasked), "it is heard again, and that was told");
         drop(own);
         hearing.now.set(Heard::Interrupted);
         assert!(!is_told(&mut Interruptions { begins_with_one: false, ..told }), "it is over");
