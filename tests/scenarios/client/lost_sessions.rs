@@ -226,6 +226,23 @@ async fn a_new_session_without_a_stream_ends_what_stood_on_the_old_one() {
     assert_eq!(within(client.subscription(wanted)).await.unwrap().granted(), &SubscriptionFilter::new());
 }
 
+/// A subscription that is only asked for when that turns out is granted nothing, as any later one: the server did not end it.
+#[tokio::test]
+async fn what_is_asked_for_while_a_new_session_turns_out_to_have_no_stream_is_granted_nothing() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, _) = connect(&url).await;
+    within(sessions.stream_of(1)).await;
+    {
+        let mut state = sessions.state.lock().unwrap();
+        (state.known, state.has_streams, state.subscribes_late) = (false, false, true);
+    }
+    let mut wanted = SubscriptionFilter::new();
+    wanted.resource_subscriptions = Some(vec!["a:1".to_owned()]);
+    let subscription = within(client.subscription(wanted)).await.unwrap();
+    assert_eq!(sessions.count("resources/subscribe").get(&session(2)), Some(&1));
+    assert_eq!(subscription.granted(), &SubscriptionFilter::new());
+}
+
 /// A notification waits for the session that a call was making when it was given up; where nobody asks for anything else it would wait
 /// for ever.
 #[tokio::test]

@@ -68,6 +68,8 @@ pub(super) struct State {
     pub(super) has_streams: bool,
     /// The connection breaks under the next of these messages.
     pub(super) breaks_under: Option<&'static str>,
+    /// A session is asked for its stream before it agrees to tell of a resource.
+    pub(super) subscribes_late: bool,
 }
 
 impl Sessions {
@@ -79,6 +81,7 @@ impl Sessions {
             loses_all: false,
             has_streams: true,
             breaks_under: None,
+            subscribes_late: false,
         };
         let state = Mutex::new(state);
         let refused = watch::Sender::new(0);
@@ -173,6 +176,16 @@ impl Sessions {
             let (status, kind, body) = self.refusal;
             peer.respond(status, &format!("content-type: {kind}\r\n"), body).await;
             return true;
+        }
+        if what == "resources/subscribe" && self.state.lock().unwrap().subscribes_late {
+            let session = request.header("mcp-session-id").map(str::to_owned);
+            within(async {
+                while self.count("GET").get(&session).is_none() {
+                    rounds().await;
+                }
+            })
+            .await;
+            rounds().await;
         }
         match (request.method.as_str(), message["id"].is_null()) {
             ("GET", _) if !self.state.lock().unwrap().has_streams => {

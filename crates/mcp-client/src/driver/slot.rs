@@ -91,6 +91,12 @@ impl Slot {
         (!waits.is_closed()).then_some((waits, self.again))
     }
 
+    /// Whether the server has granted the subscription anything, be it before it was lost.
+    #[cfg(feature = "http")]
+    pub(super) const fn has_stood(&self) -> bool {
+        self.again || self.granted.is_none()
+    }
+
     /// The slot of a call that may become a task.
     pub(crate) fn of_task(news: watch::Sender<Option<TaskNews>>) -> Self {
         Self { task: Some(news), ..Self::default() }

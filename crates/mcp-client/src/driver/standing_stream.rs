@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 
 use super::hearing::Heard;
 use super::http::HttpLink;
+use super::slot::Slot;
 use super::subscribing::{AbortOnDrop, Schedule};
 use super::{Driver, Link, Writes, now};
 use crate::error::Error;
@@ -251,14 +252,16 @@ impl Reader {
 
 impl Driver {
     /// Nothing that belongs to no call is heard any more: what stands on that ends. Where the stream was lost, by that error; where a
-    /// new session has none, as by the server. What began when that was so already was granted nothing, and goes on.
+    /// new session has none, as by the server. What began when that was so already was granted nothing, and goes on; what waits to be
+    /// granted anything will be, too.
     fn fall_deaf(self: &Arc<Self>, error: Option<mcp_transport::Error>, has_stood: bool) {
         let before = self.hearing.set(Heard::No);
         if before == Heard::No || error.is_none() && !has_stood {
             return;
         }
         self.change(Writes::Later, |state, outbox, now| {
-            let standing: Vec<CallId> = state.core.subscriptions().collect();
+            let has_stood = |call: &CallId| state.slots.get(call).is_none_or(Slot::has_stood);
+            let standing: Vec<CallId> = state.core.subscriptions().filter(has_stood).collect();
             for call in standing {
                 if let Some(slot) = state.slots.get_mut(&call) {
                     outbox.wake(match &error {
