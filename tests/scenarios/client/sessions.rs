@@ -180,7 +180,7 @@ impl Sessions {
         if what == "resources/subscribe" && self.state.lock().unwrap().subscribes_late {
             let session = request.header("mcp-session-id").map(str::to_owned);
             within(async {
-                while self.count("GET").get(&session).is_none() {
+                while !self.count("GET").contains_key(&session) {
                     rounds().await;
                 }
             })
