@@ -258,7 +258,7 @@ impl Connection {
                 && task.failed_polls < self.task_config().max_failed_polls
         };
         let in_time = state.time.hard_deadline.is_none_or(|end| end > now);
-        self.is_ready() && in_time && state.task.as_ref().is_some_and(|task| repeatable(task))
+        self.usable().is_ok() && in_time && state.task.as_ref().is_some_and(|task| repeatable(task))
     }
 
     /// A request of a task got no answer: it is asked for again, after a while. `state` is out of the tables.
@@ -271,15 +271,25 @@ impl Connection {
             task.step = Step::Waiting;
         }
         self.wait(now, call, state);
+        // It waits for no session any more, and carries none.
+        self.carrier_left(call);
     }
 
     /// The exchange of a request of a task failed. Returns whether the call goes on.
     pub(crate) fn outlast_exchange(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
         let Some(state) = self.calls.get(&call) else { return false };
         let Some(task) = state.task.as_ref() else { return false };
-        let is_next = task.exists() && state.request().is_some_and(|request| !request.dispatched);
-        // What failed is the rest of an exchange that brought its answer, unless it is one that did not come about.
-        if task.step == Step::Waiting || is_next && failure != ExchangeFailure::NotSent {
+        let is_unsent = task.exists() && state.request().is_some_and(|request| !request.dispatched);
+        // It lends its driver to the handshake of a new session, and that is what failed.
+        let carries = self.sent_for(call) != call;
+        if task.step == Step::Waiting {
+            if carries {
+                self.carrier_left(call);
+            }
+            return true;
+        }
+        if is_unsent && !carries && failure != ExchangeFailure::NotSent {
+            // What failed is the rest of an exchange that brought its answer.
             return true;
         }
         let passing = match failure {

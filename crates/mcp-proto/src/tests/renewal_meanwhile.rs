@@ -204,27 +204,15 @@ fn a_late_refusal_by_an_old_session_makes_a_new_one_where_there_is_none() {
 /// A server that answers in the old session what it refused there: the call is a task by now, and is not made once more.
 #[test]
 fn a_call_that_was_answered_while_it_waited_for_a_session_is_not_sent_again() {
-    let capabilities = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
-    let config = Config { wire: Wire::Exchanges, tasks: Some(TaskConfig::default()), ..config() };
-    let mut session = Session::ready_with(config, "2025-11-25", &capabilities.to_string());
+    let (mut session, task, asked) = session_with_task();
     let one = call(&mut session);
-    let mut options = CallOptions::default();
-    options.task.wanted = true;
-    let task =
-        session.core.call(session.now, "tools/call", Some(&raw(&json!({"name": "t"}))), &options).unwrap();
-    let asked = session.only_sent();
     lose(&mut session, one);
     assert!(session.core.handle_session_lost(session.now, task));
-    let handshake = session.sent();
-    let created =
-        json!({"taskId": "t", "status": "working", "createdAt": "", "lastUpdatedAt": "", "ttl": null});
-    session.answer(&asked["id"], &json!({"task": created}));
+    session.answer(&asked["id"], &creation());
     assert!(session.core.is_task(task));
-    let renewed = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
-    session.answer(&handshake[0]["id"], &renewed);
-    session.sent();
-    session.core.handle_initialized_delivered(session.now);
-    assert_eq!(session.only_sent()["id"], 2, "the other call alone");
+    let sent = renewed(&mut session);
+    assert_eq!(methods(&sent), ["tools/call"], "the other call alone");
+    assert_ne!(sent[0]["id"], asked["id"]);
 }
 
 /// A subscription for which there is no room in the new session ends, and nothing of it is subscribed to there.
@@ -365,4 +353,65 @@ fn a_session_is_sought_by_a_call_like_any_other() {
     assert_eq!(methods(&renewed(&mut session)), ["ping"]);
     let mut modern = Session::modern(super::modern::on_exchanges());
     assert!(matches!(modern.core.seek_session(modern.now), Err(Misuse::NotInRevision { .. })));
+}
+
+fn creation() -> Value {
+    let task = json!({"taskId": "t", "status": "working", "createdAt": "", "lastUpdatedAt": "", "ttl": null});
+    json!({ "task": task })
+}
+
+/// A session with a call that is to become a task, and its request.
+fn session_with_task() -> (Session, CallId, Value) {
+    let capabilities = json!({"tools": {}, "tasks": {"requests": {"tools": {"call": {}}}}});
+    let config = Config { wire: Wire::Exchanges, tasks: Some(TaskConfig::default()), ..config() };
+    let mut session = Session::ready_with(config, "2025-11-25", &capabilities.to_string());
+    let mut options = CallOptions::default();
+    options.task.wanted = true;
+    let (task, asked) = session.ask_with("tools/call", &json!({"name": "t"}), &options);
+    (session, task, asked)
+}
+
+/// protocol:H-14: a task goes on whatever becomes of a question about it, also where that carries the handshake of a new session or
+/// fails while others make one. Nobody else who waits for the session is held up by it.
+#[test]
+fn a_task_outlasts_what_fails_while_a_session_is_made() {
+    use ExchangeFailure::{ConnectionLost, NotSent, Other};
+    for failure in [ConnectionLost, NotSent, Other, ExchangeFailure::of_status(503)] {
+        for carries in [true, false] {
+            let (mut session, task, asked) = session_with_task();
+            session.answer(&asked["id"], &creation());
+            session.seconds(10);
+            assert_eq!(methods(&session.sent()), ["tasks/get"]);
+            let other = call(&mut session);
+            let (first, second) = if carries { (task, other) } else { (other, task) };
+            lose(&mut session, first);
+            if carries {
+                assert_eq!(methods(&session.sent()), ["initialize"]);
+                lose(&mut session, second);
+            }
+            assert!(session.core.handle_exchange_failed(session.now, task, failure), "{failure:?} {carries}");
+            assert_eq!(methods(&renewed(&mut session)), ["tools/call"], "{failure:?} {carries}");
+            session.seconds(10);
+            assert_eq!(methods(&session.sent()), ["tasks/get"], "{failure:?} {carries}");
+            assert!(session.core.is_task(task));
+        }
+    }
+}
+
+/// As above, for one that was answered in the old session while it carries the handshake.
+#[test]
+fn a_task_that_waits_by_now_leaves_its_handshake_to_another_one() {
+    let (mut session, task, asked) = session_with_task();
+    lose(&mut session, task);
+    assert_eq!(methods(&session.sent()), ["initialize"]);
+    session
+        .core
+        .call(session.now, "tools/call", Some(&raw(&json!({"name": "u"}))), &CallOptions::default())
+        .unwrap();
+    session.answer(&asked["id"], &creation());
+    assert!(session.core.is_task(task));
+    assert!(session.core.handle_exchange_failed(session.now, task, ExchangeFailure::ConnectionLost));
+    assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
+    session.seconds(10);
+    assert_eq!(methods(&session.sent()), ["tasks/get"]);
 }
