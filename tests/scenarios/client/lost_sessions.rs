@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use mcp_client::model::{LoggingLevel, SubscriptionFilter};
 use mcp_client::transport::http::HttpTimeouts;
-use mcp_client::{Change, ClientEvent, ErrorKind, RawJson};
+use mcp_client::{Change, ClientEvent, ErrorKind, HttpServer, Limits, RawJson};
 use serde_json::{Value, json};
 
-use super::peer::{diagnostics, summary};
+use super::peer::{builder, diagnostics, summary};
 use super::sessions::{BY_THE_BOOK, REFUSALS, Sessions, check_the_order, connect, connect_with, session};
 use crate::http::resume::request_on_any;
 use crate::http::script::{PATIENCE, Peer, Request, Server, at_the_deadline, rounds, within};
@@ -224,6 +224,36 @@ async fn a_new_session_without_a_stream_ends_what_stood_on_the_old_one() {
     assert_eq!(within(subscription.next()).await.unwrap(), None);
     assert_eq!(diagnostics(&events), ["stream_lost"]);
     assert_eq!(within(client.subscription(wanted)).await.unwrap().granted(), &SubscriptionFilter::new());
+}
+
+/// A session that cannot be asked for as calls take all the room is asked for when there is some; no subscription ends by that.
+#[tokio::test]
+async fn a_lost_session_is_asked_for_when_there_is_room() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let mut limits = Limits::default();
+    limits.max_calls = 2;
+    let connecting = builder().limits(limits).connect(HttpServer::new(&url).unwrap());
+    let client = within(connecting).await.unwrap();
+    within(sessions.stream_of(1)).await;
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    let mut subscription = within(client.subscription(wanted)).await.unwrap();
+    let call = tokio::spawn(client.call_tool("hangs", json!({})).into_future());
+    within(async {
+        while sessions.total("tools/call") == 0 {
+            rounds().await;
+        }
+    })
+    .await;
+    sessions.lose();
+    sessions.cut.notify_waiters();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
+    rounds().await;
+    call.abort();
+    let minutes = Duration::from_secs(120);
+    at_the_deadline(tokio::time::timeout(minutes, sessions.stream_of(2))).await.unwrap();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
+    within(client.close()).await;
 }
 
 /// A subscription that is only asked for when that turns out is granted nothing, as any later one: the server did not end it.

@@ -206,6 +206,10 @@ impl Sessions {
                 return false;
             }
             ("POST", true) => peer.accepted().await,
+            ("POST", false) if message["params"]["name"] == "hangs" => {
+                peer.closed().await;
+                return false;
+            }
             ("POST", false) if message["params"]["name"] == "streams" => {
                 peer.stream("").await;
                 peer.chunk("id: 1\nretry: 1\ndata:\n\n").await;

@@ -14,6 +14,7 @@ use mcp_transport::ErrorKind;
 use mcp_transport::http::HttpConnection;
 
 use super::http::deliver;
+use super::subscribing::is_for_want_of_room;
 use super::{Driver, Link, now};
 use crate::spawning::spawn;
 
@@ -49,6 +50,16 @@ impl Seeking {
     }
 }
 
+/// What came of asking for a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sought {
+    /// There is one, be it a new one.
+    Found,
+    /// Calls took all the room, so that nothing was asked.
+    NoRoom,
+    None,
+}
+
 impl Driver {
     /// What was sent for nobody in particular was refused. Where the session is what is lost, and the last one did not go the same way
     /// a moment ago, a new one is made, by a task of its own.
@@ -67,15 +78,20 @@ impl Driver {
         });
     }
 
-    /// Asks for a sign of life. Whether there is a session after that, be it a new one.
-    pub(super) async fn seek_session(self: &Arc<Self>) -> bool {
-        let Ok(call) = self.open(|core, now| core.seek_session(now)) else { return false };
+    /// Asks for a sign of life. Whether there is a session after that.
+    pub(super) async fn seek_session(self: &Arc<Self>) -> Sought {
+        let call = match self.open(|core, now| core.seek_session(now)) {
+            Ok(call) => call,
+            Err(error) if is_for_want_of_room(&error) => return Sought::NoRoom,
+            Err(_) => return Sought::None,
+        };
         match self.drive(&call, None).await {
-            Ok(_) => true,
+            Ok(_) => Sought::Found,
+            // A refusal is a sign of life.
+            Err(error) if error.error_object().is_some() => Sought::Found,
             Err(error) => {
                 tracing::debug!(%error, "the lost session could not be replaced");
-                // A refusal is a sign of life.
-                error.error_object().is_some()
+                Sought::None
             }
         }
     }
@@ -84,7 +100,7 @@ impl Driver {
     pub(super) async fn say_again(self: &Arc<Self>, connection: &HttpConnection, mut notice: Transmit) {
         let Link::Http(link) = &self.link else { return };
         link.seeking.note(now());
-        if self.seek_session().await && !is_of_its_session(&notice) {
+        if self.seek_session().await == Sought::Found && !is_of_its_session(&notice) {
             notice.head = self.lock().core.session_head();
             if let Err(error) = deliver(connection, notice).await {
                 tracing::debug!(%error, "a notification was not accepted in the new session");

@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 
 use super::hearing::Heard;
 use super::http::HttpLink;
+use super::seeking::Sought;
 use super::slot::Slot;
 use super::subscribing::{AbortOnDrop, Schedule};
 use super::{Driver, Link, Writes, now};
@@ -203,7 +204,10 @@ impl Reader {
             // Somebody else is at it, and what that brings ends the waiting here; or it was done a moment ago.
             tokio::time::sleep(wait).await;
         };
-        is_sought.await.unwrap_or(false)
+        let sought = is_sought.await.unwrap_or(Sought::None);
+        // Where there was no room the stream is tried once more, and that asks again.
+        self.has_asked = sought != Sought::NoRoom;
+        sought != Sought::None
     }
 
     /// How long to wait before it is opened again; `None`: it is not. After a stream that stood there is no reason to wait for the

@@ -93,7 +93,7 @@ fn early(outcome: Result<Result<(), Error>, oneshot::error::RecvError>) -> Error
 }
 
 /// Whether a call could not be opened as others have all the room.
-fn is_for_want_of_room(error: &Error) -> bool {
+pub(super) fn is_for_want_of_room(error: &Error) -> bool {
     error.kind() == ErrorKind::LimitExceeded
 }
 
