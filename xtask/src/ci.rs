@@ -98,7 +98,7 @@ fn steps() -> Result<Vec<Step>, Stop> {
         Step::new("doc tests", cargo(), &["test", "--workspace", "--doc"], Proof::Tests),
     ];
     for name in crates()? {
-        let words = ["check", "-p", &name, "--no-default-features"];
+        let words = ["clippy", "-p", &name, "--no-default-features", "--", "-D", "warnings"];
         steps.push(Step::new(&format!("{name} without default features"), cargo(), &words, Proof::Exit));
     }
     let corpus = ["test", "-p", "mcp-tests", "--test", "scenarios", "corpus::"];
