@@ -21,7 +21,7 @@ use crate::event::{EndReason, Event};
 use crate::gate;
 use crate::limits::Limits;
 use crate::phase::{Phase, ServerFacts};
-use crate::renewal::{Desired, Setup};
+use crate::renewal::{Desired, Leaving, Setup};
 use crate::roots::Roots;
 use crate::server_requests::ServerRequests;
 use crate::tasks::TaskTools;
@@ -205,7 +205,7 @@ impl Connection {
                     drop(self.remove_call(request));
                 }
                 drop(self.undesire(&state));
-                self.carrier_left(call);
+                self.carrier_left(call, Leaving::Failed);
             }
             None => {}
         }
@@ -500,13 +500,15 @@ impl Connection {
             CallKind::Ordinary | CallKind::Relist => {
                 self.withdraw_task_questions(state);
                 self.abandon_task(now, state, outcome.as_ref().err());
+                let leaving = Leaving::with(&outcome);
                 self.events.push_back(Event::CallEnded { call, outcome });
-                self.carrier_left(call);
+                self.carrier_left(call, leaving);
             }
             CallKind::Listen => {
+                let leaving = Leaving::with(&outcome);
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.give_up_resources(now, call, state);
-                self.carrier_left(call);
+                self.carrier_left(call, leaving);
             }
             CallKind::Subscribe(listen) => {
                 if let Err(error) = outcome {

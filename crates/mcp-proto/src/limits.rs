@@ -56,8 +56,9 @@ pub struct Limits {
     /// Pages of `tools/list` that are read again for a call whose headers were refused. Default 16. With more tools than that,
     /// the call uses what the application listed.
     pub max_relisted_pages: u32,
-    /// Handshakes attempted for one lost session. Default 3: more than one, because the call that carries one may be given up;
-    /// few, because a server that keeps failing must not be asked for ever. At the limit the connection is closed.
+    /// Handshakes that may fail for one lost session. Default 3: more than one, because the next may reach the server; few, because a
+    /// server that keeps failing must not be asked for ever. At the limit the connection is closed. One that ends because the call
+    /// that carries it is cancelled or out of time does not count.
     pub max_renewal_attempts: u8,
     /// Answers to the server that are queued for writing on a channel; enforced by the driver. Default 1,024. At the limit
     /// nothing is read until the server has read some of them. At least 1.

@@ -29,7 +29,7 @@ use crate::error::{CallError, Misuse};
 use crate::event::Event;
 use crate::gate;
 use crate::incoming::Origin;
-use crate::renewal::Setup;
+use crate::renewal::{Leaving, Setup};
 use crate::timers::Timer;
 
 /// What a call that is a subscription knows about itself.
@@ -368,7 +368,7 @@ impl Connection {
         };
         let waiting = self.remove_call(listen)?;
         self.give_up_resources(now, listen, &waiting);
-        self.carrier_left(listen);
+        self.carrier_left(listen, Leaving::Failed);
         Some(listen)
     }
 }

@@ -56,6 +56,25 @@ pub(crate) struct Renewal {
     began: Instant,
 }
 
+/// Why a call left that may have carried a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It was answered, cancelled, or out of time. That says nothing of the server: several calls with the same deadline must not use
+    /// up the attempts of those that have a later one. All handshakes together still have the time of one.
+    GivenUp,
+    /// Its exchange failed, and with it the handshake: one of [`max_renewal_attempts`](crate::Limits::max_renewal_attempts).
+    Failed,
+}
+
+impl Leaving {
+    pub(crate) const fn with(outcome: &Result<RawJson, CallError>) -> Self {
+        match outcome {
+            Ok(_) | Err(CallError::Cancelled { .. } | CallError::Timeout { .. }) => Self::GivenUp,
+            Err(_) => Self::Failed,
+        }
+    }
+}
+
 /// What the application set up in a session, to set up in the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Desired {
@@ -310,13 +329,17 @@ impl Connection {
     }
 
     /// A call left the tables: if it carried a renewal, another one must, or nobody does.
-    pub(crate) fn carrier_left(&mut self, call: CallId) {
+    pub(crate) fn carrier_left(&mut self, call: CallId, leaving: Leaving) {
         let Phase::Renewing(renewal) = &mut self.phase else { return };
         renewal.held.retain(|held| *held != call);
         if renewal.carrier != call {
             return;
         }
-        let (handshake, attempts, began) = (renewal.handshake, renewal.attempts, renewal.began);
+        let (handshake, began) = (renewal.handshake, renewal.began);
+        let attempts = match leaving {
+            Leaving::GivenUp => renewal.attempts.saturating_sub(1),
+            Leaving::Failed => renewal.attempts,
+        };
         let held = std::mem::take(&mut renewal.held);
         drop(self.remove_call(handshake));
         match held.first().copied() {

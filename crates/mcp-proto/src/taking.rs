@@ -21,6 +21,7 @@ use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::era::Wire;
 use crate::phase::Phase;
+use crate::renewal::Leaving;
 
 /// A call whose result the driver may read; from [`Connection::taking`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Connection {
         if let Some(setup) = state.setup.take() {
             self.desired.apply(setup);
         }
-        self.carrier_left(taking.call);
+        self.carrier_left(taking.call, Leaving::GivenUp);
         true
     }
 

@@ -18,6 +18,7 @@ use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
 use crate::exchange_failure::ExchangeFailure;
 use crate::incoming::Origin;
+use crate::renewal::Leaving;
 use crate::sending::{Next, NextTime};
 use crate::timers::Timer;
 
@@ -272,7 +273,7 @@ impl Connection {
         }
         self.wait(now, call, state);
         // It waits for no session any more, and carries none.
-        self.carrier_left(call);
+        self.carrier_left(call, Leaving::GivenUp);
     }
 
     /// The exchange of a request of a task failed. Returns whether the call goes on.
@@ -284,7 +285,7 @@ impl Connection {
         let carries = self.sent_for(call) != call;
         if task.step == Step::Waiting {
             if carries {
-                self.carrier_left(call);
+                self.carrier_left(call, Leaving::Failed);
             }
             return true;
         }

@@ -181,6 +181,42 @@ fn carriers_that_keep_leaving_do_not_make_a_server_shake_hands_for_ever() {
     assert!(session.core.is_closed());
 }
 
+/// protocol:H-14: calls that are cancelled or out of time say nothing of the server, so one that has more time gets its session.
+#[test]
+fn carriers_that_are_out_of_time_cost_the_others_no_attempt() {
+    for cancel in [false, true] {
+        let mut session = Session::ready();
+        let mut ask = |seconds| {
+            let options = CallOptions { timeout: Duration::from_secs(seconds), ..CallOptions::default() };
+            session
+                .core
+                .call(session.now, "tools/call", Some(&raw(&json!({ "name": "t" }))), &options)
+                .unwrap()
+        };
+        let hasty: Vec<_> = (0..10).map(|_| ask(10)).collect();
+        let patient = ask(600);
+        sent(&mut session);
+        for &call in hasty.iter().chain([&patient]) {
+            assert!(lose(&mut session, call));
+        }
+        sent(&mut session);
+        if cancel {
+            for &call in &hasty {
+                session.core.cancel(session.now, call, None);
+                session.drain();
+            }
+        } else {
+            session.now += Duration::from_secs(10);
+            session.core.handle_timeout(session.now);
+        }
+        session.drain();
+        assert!(session.core.is_open(patient) && !session.core.is_closed(), "cancelled: {cancel}");
+        answer_handshake(&mut session);
+        delivered(&mut session);
+        assert_eq!(sent(&mut session).last(), Some(&("tools/call t".to_owned(), Some(patient))));
+    }
+}
+
 /// seed:E31: what the old session asked is not answered into the new one.
 #[test]
 fn questions_of_the_old_session_are_withdrawn() {
