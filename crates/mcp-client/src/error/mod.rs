@@ -392,7 +392,7 @@ impl fmt::Display for Error {
         }
         if let Some(noise) = &self.inner.stdout_noise {
             let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL);
-            write!(f, "; the server wrote what is no message: {noise}")?;
+            write!(f, "; it printed to standard output, where only messages belong: {noise}")?;
         }
         if let Some(tail) =
             self.inner.stderr_tail.as_deref().map(str::trim_end).filter(|tail| !tail.is_empty())

@@ -152,6 +152,9 @@ impl Row {
         failure: Failure,
         random: u64,
     ) -> Result<Duration, GiveUpReason> {
+        if policy.max_attempts == 0 {
+            return Err(GiveUpReason::NoPolicy);
+        }
         let stood = self.stands_since.take().map(|since| now.saturating_duration_since(since));
         if stood.is_some_and(|stood| stood >= policy.lasting) {
             self.attempts = 0;
@@ -169,9 +172,14 @@ impl Row {
 }
 
 impl Reconnect {
-    /// Never by itself.
+    /// Never by itself. A server that fails is given up with [`GiveUpReason::NoPolicy`].
     pub fn off() -> Self {
         Self { max_attempts: 0, ..Self::default() }
+    }
+
+    /// As often as it takes, with the waits of the default. Errors that another attempt would meet again still end it.
+    pub fn forever() -> Self {
+        Self { max_attempts: u32::MAX, ..Self::default() }
     }
 
     fn wait(&self, attempt: u32, random: u64) -> Duration {
@@ -248,8 +256,18 @@ mod tests {
     #[test]
     fn no_attempts_are_made_where_none_are_allowed() {
         let policy = Reconnect { max_attempts: 0, ..policy() };
-        let none = Err(GiveUpReason::TooManyAttempts { limit: 0 });
-        assert_eq!(Row::default().failed(Instant::now(), &policy, PASSES, 0), none);
+        for policy in [policy, Reconnect::off()] {
+            let end = Row::default().failed(Instant::now(), &policy, PASSES, 0);
+            assert_eq!(end, Err(GiveUpReason::NoPolicy));
+        }
+    }
+
+    #[test]
+    fn attempts_without_end_wait_no_longer_than_the_longest_wait() {
+        let policy = Reconnect::forever();
+        let mut row = Row { attempts: u32::MAX - 2, stands_since: None };
+        let wait = row.failed(Instant::now(), &policy, PASSES, u64::MAX);
+        assert_eq!(wait, Ok(policy.longest_wait));
     }
 
     proptest! {

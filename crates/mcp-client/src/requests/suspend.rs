@@ -29,8 +29,14 @@ pub(super) struct Resumed {
 
 impl<T: 'static> Call<T> {
     /// Sends the call, and suspends it if the server needs input (2026-07-28), in place of asking the client's handlers. The
-    /// requests of the server are in [`SuspendedCall::requests`]. They have been checked; one that the client did not declare
-    /// support for fails the call. With a legacy server the handlers are asked as usual.
+    /// requests of the server are in [`SuspendedCall::requests`], and those for its users, typed, in [`SuspendedCall::questions`].
+    /// They have been checked; one that the client did not declare support for fails the call. With a legacy server the handlers
+    /// are asked as usual.
+    ///
+    /// What the client declares comes from its handlers, also where every call is suspended in place of asking them: without
+    /// [`on_elicitation`](crate::ClientBuilder::on_elicitation),
+    /// [`elicitation_stream`](crate::ClientBuilder::elicitation_stream) or the like a server is told that its user cannot be asked, and
+    /// does not ask.
     ///
     /// Dropping the future cancels the call.
     ///
@@ -70,7 +76,9 @@ impl Client {
         let params = if ours {
             Ok(None)
         } else {
-            Err(Error::misuse_because("the suspended call was made to another server"))
+            Err(Error::misuse_because(
+                "the suspended call was made to another server (each is known by `ClientBuilder::server_name`)",
+            ))
         };
         let mut untyped = Untyped::new(self, method, params);
         let answers = answers.into_iter().collect();

@@ -66,7 +66,9 @@ impl Client {
         let origin = if ours {
             Ok(TaskOrigin::Stored(stored))
         } else {
-            Err(Error::misuse_because("the task belongs to another server"))
+            Err(Error::misuse_because(
+                "the task belongs to another server (each is known by `ClientBuilder::server_name`)",
+            ))
         };
         TaskCall { parts, origin, listen: false }
     }
