@@ -92,7 +92,7 @@ impl Sessions {
         let sessions = Arc::clone(&this);
         tokio::spawn(async move {
             loop {
-                let peer = server.accept().await;
+                let peer = server.next_peer().await;
                 tokio::spawn(Arc::clone(&sessions).talk(peer));
             }
         });

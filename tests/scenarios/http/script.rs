@@ -47,7 +47,12 @@ impl Server {
     }
 
     pub(crate) async fn accept(&self) -> Peer {
-        let (stream, _) = within(self.listener.accept()).await.unwrap();
+        within(self.next_peer()).await
+    }
+
+    /// As [`accept`](Self::accept), however long nobody comes: for a server in the background of a test in which minutes pass.
+    pub(crate) async fn next_peer(&self) -> Peer {
+        let (stream, _) = self.listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         self.accepted.fetch_add(1, Ordering::SeqCst);
         Peer::over(stream)
