@@ -37,8 +37,9 @@ pub struct Subscription {
 #[non_exhaustive]
 pub enum Change {
     /// The stream on which the server reports changes was lost and will be opened again: no changes are reported until
-    /// [`Restored`](Self::Restored) or the end of the subscription. This can take a minute or more if the server is down or loses one
-    /// session after another. Interruptions that the transport repairs by itself are not reported.
+    /// [`Restored`](Self::Restored) or the end of the subscription. This takes up to about four minutes (the default of
+    /// [`Limits::max_resubscriptions`](crate::Limits::max_resubscriptions)), and the time that each attempt takes, if the server is down
+    /// or loses one session after another. Interruptions that the transport repairs by itself are not reported.
     Interrupted,
     /// This list changed.
     List(ListKind),

@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use mcp_client::model::{CallToolResult, ProtocolVersion};
 use mcp_client::{
     Answer, Client, ClientBuilder, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, Error,
-    ErrorCode, ErrorKind, ErrorObject, Mode, Outcome, RawJson, SamplingContext, StdioServer, SuspendedCall,
+    ErrorCode, ErrorKind, ErrorObject, Mode, RawJson, SamplingContext, StdioServer, SuspendedCall,
 };
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
@@ -19,21 +19,13 @@ fn asking() -> ClientBuilder {
 }
 
 async fn connected(builder: ClientBuilder) -> (Client, Peer) {
-    let (connection, mut peer) = pipe(1 << 20);
-    let (client, ()) = tokio::join!(builder.connect(connection), peer.discovered(json!({ "tools": {} })));
-    (client.unwrap(), peer)
+    peer::discovered(builder, json!({ "tools": {} })).await
 }
 
 /// A call of a client that was set up like this, put away.
 async fn put_away(builder: ClientBuilder) -> SuspendedCall {
     let (client, mut peer) = connected(builder).await;
-    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
-        let call = peer.expect("tools/call").await;
-        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
-        peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
-    });
-    let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
+    let call = peer::suspended(&client, &mut peer).await;
     // As another process reads it.
     serde_json::from_str(&serde_json::to_string(&call).unwrap()).unwrap()
 }

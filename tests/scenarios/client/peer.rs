@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use mcp_client::model::ProtocolVersion;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientBuilder, ClientEvent, Error, LineConnection, Mode, TaskConfig};
+use mcp_client::{
+    Client, ClientBuilder, ClientEvent, Error, LineConnection, Mode, Outcome, SuspendedCall, TaskConfig,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
@@ -122,6 +124,18 @@ pub(crate) async fn discovered(builder: ClientBuilder, capabilities: Value) -> (
 }
 
 /// For servers of the modern era that make tasks of calls.
+/// A call that its server asks something for, put away.
+pub(crate) async fn suspended(client: &Client, peer: &mut Peer) -> SuspendedCall {
+    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
+        let call = peer.expect("tools/call").await;
+        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
+        peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
+    });
+    let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
+    call
+}
+
 pub(crate) fn modern_tasks() -> ClientBuilder {
     builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
 }

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use mcp_client::model::{ProtocolVersion, ServerFeature, SubscriptionFilter};
-use mcp_client::{Client, Error, Mode, Outcome};
+use mcp_client::{Client, Error, Mode};
 use serde_json::json;
 
 use super::support::*;
@@ -94,12 +94,6 @@ async fn a_call_that_a_client_of_a_host_puts_away_has_the_name_of_its_server() {
         peer
     });
     let client = client.unwrap();
-    let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
-        let call = peer.expect("tools/call").await;
-        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
-        peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
-    });
-    let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
+    let call = peer::suspended(&client, &mut peer).await;
     assert_eq!(call.server, "srv");
 }

@@ -24,10 +24,6 @@ fn policy(max_attempts: u32) -> Reconnect {
     policy
 }
 
-fn host_with(policy: Reconnect) -> Host {
-    Host::builder(builder()).reconnect(policy).build()
-}
-
 /// The next event about a state: the state, the kind of its error, and how long until the next attempt.
 async fn next_state(events: &mut HostEvents) -> (ServerState, Option<Error>, Option<Duration>) {
     loop {

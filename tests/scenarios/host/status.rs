@@ -7,7 +7,6 @@ use mcp_client::{HttpServer, StdioServer};
 use tokio::time::Instant;
 
 use super::support::*;
-use crate::client::peer::builder;
 
 fn policy(max_attempts: u32) -> Reconnect {
     let mut policy = Reconnect::default();
@@ -15,10 +14,6 @@ fn policy(max_attempts: u32) -> Reconnect {
     policy.first_wait = 8 * SECOND;
     policy.lasting = 60 * SECOND;
     policy
-}
-
-fn host_with(policy: Reconnect) -> Host {
-    Host::builder(builder()).reconnect(policy).build()
 }
 
 /// State, attempts, connections, attempts in a row.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Generation, Host, HostEvent, HostEvents, ServerState};
+use mcp_client::host::{Connector, Generation, Host, HostEvent, HostEvents, Reconnect, ServerState};
 use mcp_client::{Client, Error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -53,6 +53,11 @@ pub(crate) fn plug() -> (Connector, Plug) {
 
 pub(crate) fn host() -> Host {
     Host::new(builder())
+}
+
+/// A host that connects again by itself.
+pub(crate) fn host_with(policy: Reconnect) -> Host {
+    Host::builder(builder()).reconnect(policy).build()
 }
 
 /// Connects a server of this name and plays its handshake.

@@ -122,7 +122,8 @@ impl Error {
     }
 
     /// The end of the server's standard error, as much as [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: if
-    /// the process exited, and whenever connecting to it failed, even if this client then ended it. Untrusted.
+    /// the process exited, and whenever connecting to it failed, even if this client then ended it. Untrusted. It may hold
+    /// what the server should have kept secret.
     pub fn stderr_tail(&self) -> Option<&str> {
         let own = self.inner.stderr_tail.as_deref();
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
@@ -131,7 +132,7 @@ impl Error {
     /// The last lines that a server wrote where messages belong, on its standard output, before connecting to it failed: a banner, a stack
     /// trace, how it wants to be called. Each ends with a line feed; of one line at most
     /// [`LineLimits::excerpt_bytes`](crate::transport::stdio::LineLimits::excerpt_bytes) (256) are here, of all of them 2 KiB. `None` where
-    /// there are none, and for servers over HTTP. Untrusted; `Display` shows it escaped.
+    /// there are none, and for servers over HTTP. Untrusted; `Display` shows it escaped. It may hold what the server should have kept secret.
     pub fn stdout_noise(&self) -> Option<&str> {
         self.inner.stdout_noise.as_deref()
     }
