@@ -53,6 +53,8 @@ pub struct Client {
 struct Inner {
     driver: Arc<Driver>,
     defaults: Defaults,
+    #[cfg(feature = "schema")]
+    output_checks: Option<Arc<crate::schema::OutputChecks>>,
     server: OnceLock<ServerFacts>,
     /// The reader of the connection (the pipe, or the standing HTTP stream).
     reader: Mutex<Option<AbortHandle>>,
@@ -84,6 +86,8 @@ impl Client {
         Self {
             inner: Arc::new(Inner {
                 driver,
+                #[cfg(feature = "schema")]
+                output_checks: defaults.output.clone().map(crate::schema::OutputChecks::new).map(Arc::new),
                 defaults,
                 server: OnceLock::new(),
                 reader: Mutex::new(reader),
@@ -289,7 +293,7 @@ impl Client {
 
     #[cfg(feature = "schema")]
     pub(crate) fn output_checks(&self) -> Option<&Arc<crate::schema::OutputChecks>> {
-        self.inner.defaults.output.as_ref()
+        self.inner.output_checks.as_ref()
     }
 
     /// Gives a call the hard end that the client has for those that say none.

@@ -20,7 +20,7 @@ pub(crate) struct Defaults {
     pub(crate) max_total: Option<Duration>,
     pub(crate) trace: Option<TraceFn>,
     #[cfg(feature = "schema")]
-    pub(crate) output: Option<Arc<crate::schema::OutputChecks>>,
+    pub(crate) output: Option<crate::schema::SchemaLimits>,
 }
 
 impl Defaults {

@@ -167,6 +167,31 @@ async fn tools_beyond_the_limit_are_not_taken_for_tools_without_a_schema() {
     assert_eq!(error.limit().map(|limit| (limit.name, limit.value)), Some(("max_value_bytes", 40)));
 }
 
+/// A tool that is known to declare nothing is none of those that there was no room for.
+#[tokio::test]
+async fn a_tool_without_a_schema_is_called_though_there_was_no_room_for_others() {
+    let mut limits = SchemaLimits::default();
+    limits.max_tools = 1;
+    let (client, mut peer) = checking(limits).await;
+    let plain = json!({ "name": "plain", "inputSchema": { "type": "object" } });
+    list(&client, &mut peer, json!([tool("a", &sum_schema()), tool("b", &sum_schema()), plain])).await;
+    assert!(call(&client, &mut peer, "b", content(json!({ "sum": 5 }))).await.is_err());
+    call(&client, &mut peer, "plain", content(json!(1))).await.unwrap();
+}
+
+/// A server that gives its tool the name of another server's changes nothing of what is checked of that one, in a host for example.
+#[tokio::test]
+async fn each_client_of_a_builder_remembers_the_tools_of_its_own_server() {
+    let builder = builder().check_output(SchemaLimits::default());
+    let (client, mut peer) = connected(builder.clone()).await;
+    let (other, mut other_peer) = connected(builder).await;
+    list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
+    list(&other, &mut other_peer, json!([{ "name": "sum", "inputSchema": { "type": "object" } }])).await;
+    let wrong = || content(json!({ "sum": "5" }));
+    why(call(&client, &mut peer, "sum", wrong()).await);
+    call(&other, &mut other_peer, "sum", wrong()).await.unwrap();
+}
+
 /// Whoever asked for checks is told where there are none, and what to do; once, and not of tools that declare nothing.
 #[tokio::test]
 async fn a_tool_that_was_not_listed_is_said_not_to_be_checked() {

@@ -1,6 +1,6 @@
 //! The schemas of the tools that were listed, and checking results with them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mcp_jsonrpc::RawJson;
@@ -20,32 +20,40 @@ use crate::requests::Call;
 /// How much of a tool's name a diagnostic shows, in bytes.
 const MAX_SHOWN_NAME: usize = 100;
 
-/// What a client remembers of the tools it listed.
+/// What one client remembers of the tools of its server. It belongs to one connection: another server may give its tools the same names.
 #[derive(Debug)]
 pub(crate) struct OutputChecks {
     limits: SchemaLimits,
-    known: Mutex<Known>,
+    tools: Mutex<Tools>,
 }
 
+/// A table of tools by name. The limits hold for each kind of entry by itself, so that none takes the room of another.
 #[derive(Debug, Default)]
-struct Known {
-    by_tool: HashMap<String, Arc<Declared>>,
+struct Tools {
+    by_name: HashMap<String, Known>,
+    with_schema: Share,
+    without_schema: Share,
+    unlisted: Share,
+}
+
+/// What is known of a tool.
+#[derive(Debug)]
+enum Known {
+    /// It was listed with this schema.
+    Schema(Arc<Declared>),
+    /// It was listed and declares no schema.
+    NoSchema,
+    /// It was called before it was listed, and that was reported.
+    Unlisted,
+}
+
+/// What the entries of one kind take.
+#[derive(Debug, Default)]
+struct Share {
+    tools: usize,
     bytes: usize,
-    /// The limit that kept a tool from being remembered.
+    /// The limit that kept a tool out, if one did.
     full: Option<SchemaError>,
-    /// Tools that were listed and declare no schema.
-    plain: Names,
-    /// Tools of which nothing was known when they had been called, and of which that was said.
-    unlisted: Names,
-}
-
-/// Names of tools, up to the limits of those whose schemas are remembered.
-#[derive(Debug, Default)]
-struct Names {
-    names: HashSet<String>,
-    bytes: usize,
-    /// Whether one was left out.
-    is_full: bool,
 }
 
 /// A schema as it was declared; it is compiled when it is needed first.
@@ -74,27 +82,29 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
 
 impl OutputChecks {
     pub(crate) fn new(limits: SchemaLimits) -> Self {
-        Self { limits, known: Mutex::default() }
+        Self { limits, tools: Mutex::default() }
     }
 
     /// Remembers what these tools declare now, in place of what they declared before.
-    pub(crate) fn learn(&self, tools: &[Tool]) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for tool in tools {
-            known.learn(tool, &self.limits);
+    pub(crate) fn learn(&self, listed: &[Tool]) {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        for tool in listed {
+            tools.learn(tool, &self.limits);
         }
     }
 
-    /// Checks the result of a call. Gives back what is to be said where it was not checked because nothing is known of the tool, once a
-    /// tool.
+    /// Checks the result of a call. Returns the diagnostic to report if it was not checked because the tool was never listed, once for
+    /// each tool.
     pub(crate) fn check(&self, tool: &str, result: &RawJson) -> Result<Option<Diagnostic>, Error> {
         let declared = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            match (known.by_tool.get(tool), &known.full) {
-                (Some(declared), _) => Ok(Arc::clone(declared)),
+            let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+            match (tools.by_name.get(tool), &tools.with_schema.full) {
+                (Some(Known::Schema(declared)), _) => Ok(Arc::clone(declared)),
+                (Some(Known::NoSchema), _) => return Ok(None),
                 // It may be one of those that there was no room for.
-                (None, Some(full)) => Err(full.clone()),
-                (None, None) => return Ok(known.unlisted(tool, &self.limits)),
+                (Some(Known::Unlisted) | None, Some(full)) => Err(full.clone()),
+                (Some(Known::Unlisted), None) => return Ok(None),
+                (None, None) => return Ok(tools.called_unlisted(tool, &self.limits)),
             }
         };
         let checked = declared.and_then(|declared| declared.check(result, &self.limits));
@@ -106,70 +116,82 @@ fn failed<'a>(tool: &'a str, result: &'a RawJson) -> impl FnOnce(SchemaError) ->
     |error| Error::output(OutputError { tool: tool.to_owned(), error, result: result.clone() })
 }
 
-impl Known {
+impl Tools {
     fn learn(&mut self, tool: &Tool, limits: &SchemaLimits) {
         // A `null` declares nothing.
         let text = tool.output_schema.as_ref().map(|schema| schema.get()).filter(|text| *text != "null");
-        match text {
-            Some(_) => self.plain.remove(&tool.name),
-            None => self.plain.insert(&tool.name, limits),
+        match (self.by_name.get(&tool.name), text) {
+            // Unchanged: keep it, as it may be compiled already.
+            (Some(Known::Schema(declared)), Some(text)) if &*declared.text == text => return,
+            (Some(Known::NoSchema), None) => return,
+            _ => {}
         }
-        let old = self.by_tool.get(&tool.name).map(|declared| &*declared.text);
-        if old == text {
-            return;
+        let known = text.map_or(Known::NoSchema, |text| Known::Schema(Arc::new(Declared::new(text))));
+        self.put(&tool.name, known, limits);
+    }
+
+    /// Replaces what is known of a tool. Whether there was room; if not, nothing is known of it any more.
+    fn put(&mut self, name: &str, known: Known, limits: &SchemaLimits) -> bool {
+        if let Some(old) = self.by_name.remove(name) {
+            let bytes = old.bytes(name);
+            self.share(&old).give_back(bytes);
         }
-        if let Some(old) = self.by_tool.remove(&tool.name) {
-            self.bytes = self.bytes.saturating_sub(tool.name.len() + old.text.len());
+        let bytes = known.bytes(name);
+        let has_room = self.share(&known).take(bytes, limits);
+        if has_room {
+            self.by_name.insert(name.to_owned(), known);
         }
-        let Some(text) = text else { return };
-        let bytes = self.bytes.saturating_add(tool.name.len()).saturating_add(text.len());
-        if self.by_tool.len() >= limits.max_tools {
-            self.full = Some(SchemaError::limit("max_tools", as_u64(limits.max_tools)));
-        } else if bytes > limits.max_tools_bytes {
-            self.full = Some(SchemaError::limit("max_tools_bytes", as_u64(limits.max_tools_bytes)));
-        } else {
-            self.bytes = bytes;
-            self.by_tool.insert(tool.name.clone(), Arc::new(Declared::new(text)));
+        has_room
+    }
+
+    const fn share(&mut self, known: &Known) -> &mut Share {
+        match known {
+            Known::Schema(_) => &mut self.with_schema,
+            Known::NoSchema => &mut self.without_schema,
+            Known::Unlisted => &mut self.unlisted,
         }
     }
 
-    /// A tool was called that has no schema here.
-    fn unlisted(&mut self, tool: &str, limits: &SchemaLimits) -> Option<Diagnostic> {
-        // Whether it was listed is not known any more.
-        let may_be_listed = self.plain.is_full || self.plain.names.contains(tool);
-        if may_be_listed || self.unlisted.names.contains(tool) {
+    /// A tool was called of which nothing is known.
+    fn called_unlisted(&mut self, tool: &str, limits: &SchemaLimits) -> Option<Diagnostic> {
+        // It may be one that was listed and forgotten; and what is not remembered as reported would be reported with each call.
+        if self.without_schema.full.is_some() || !self.put(tool, Known::Unlisted, limits) {
             return None;
         }
-        self.unlisted.insert(tool, limits);
-        (!self.unlisted.is_full).then(|| {
-            let tool = Untrusted::new(tool, MAX_SHOWN_NAME);
-            let message = format!(
-                "the output of the tool \"{tool}\" was not checked: this client has not listed it; list the tools first, or give the \
-                 tool to Call::check_output"
-            );
-            Diagnostic::new(DiagnosticKind::OutputUnchecked, message)
-        })
+        let tool = Untrusted::new(tool, MAX_SHOWN_NAME);
+        let message = format!(
+            "the output of the tool \"{tool}\" was not checked: this client has not listed it; list the tools first, or give the tool \
+             to Call::check_output"
+        );
+        Some(Diagnostic::new(DiagnosticKind::OutputUnchecked, message))
     }
 }
 
-impl Names {
-    fn insert(&mut self, name: &str, limits: &SchemaLimits) {
-        if self.names.contains(name) {
-            return;
-        }
-        let bytes = self.bytes.saturating_add(name.len());
-        if self.names.len() >= limits.max_tools || bytes > limits.max_tools_bytes {
-            self.is_full = true;
-            return;
-        }
-        self.bytes = bytes;
-        self.names.insert(name.to_owned());
+impl Known {
+    fn bytes(&self, name: &str) -> usize {
+        let schema = if let Self::Schema(declared) = self { declared.text.len() } else { 0 };
+        name.len().saturating_add(schema)
+    }
+}
+
+impl Share {
+    fn take(&mut self, bytes: usize, limits: &SchemaLimits) -> bool {
+        let bytes = self.bytes.saturating_add(bytes);
+        let (name, limit) = if self.tools >= limits.max_tools {
+            ("max_tools", limits.max_tools)
+        } else if bytes > limits.max_tools_bytes {
+            ("max_tools_bytes", limits.max_tools_bytes)
+        } else {
+            (self.tools, self.bytes) = (self.tools + 1, bytes);
+            return true;
+        };
+        self.full = Some(SchemaError::limit(name, as_u64(limit)));
+        false
     }
 
-    fn remove(&mut self, name: &str) {
-        if self.names.remove(name) {
-            self.bytes -= name.len();
-        }
+    const fn give_back(&mut self, bytes: usize) {
+        self.tools -= 1;
+        self.bytes -= bytes;
     }
 }
 
@@ -199,9 +221,10 @@ impl Declared {
 impl ClientBuilder {
     /// Validates the structured output of every tool that was listed, against its declared schema. Default: no validation. A tool that is
     /// called before this client has listed it is not validated, which a diagnostic reports once
-    /// ([`OutputUnchecked`](DiagnosticKind::OutputUnchecked)): list the tools first, or use [`Call::check_output`].
+    /// ([`OutputUnchecked`](DiagnosticKind::OutputUnchecked)): list the tools first, or use [`Call::check_output`]. Each client remembers
+    /// the tools of its own connection; after connecting again, list them again.
     pub fn check_output(mut self, limits: SchemaLimits) -> Self {
-        self.defaults.output = Some(Arc::new(OutputChecks::new(limits)));
+        self.defaults.output = Some(limits);
         self
     }
 }

@@ -26,10 +26,12 @@ pub struct SchemaLimits {
     pub max_evaluation_depth: usize,
     /// Violations that an error lists. Default 32. It says whether there are more.
     pub max_violations: usize,
-    /// Tools whose schemas are remembered. Default 1,024, more than any model is shown. A call of a tool that was listed beyond
-    /// it fails, since it cannot be checked.
+    /// Tools whose schemas a client remembers. Default 1,024, more than any model is shown. A call of a tool that was listed beyond
+    /// it fails, since it cannot be checked. As many names of tools without a schema are remembered, and as many of tools that
+    /// were called before they were listed; beyond that calls are not reported as unchecked.
     pub max_tools: usize,
-    /// Bytes of the schemas that are remembered. Default 8 MiB. At it as above.
+    /// Bytes of these schemas, with the names of their tools. Default 8 MiB. As many bytes of either kind of names are
+    /// remembered. At the limit as above.
     pub max_tools_bytes: usize,
 }
 

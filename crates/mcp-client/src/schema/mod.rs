@@ -1,18 +1,21 @@
-//! Checking what tools return against the schemas that they declare.
+//! Validation of tool output against the schemas that the tools declare.
 //!
-//! Off until it is asked for: for a client with [`ClientBuilder::check_output`], which then checks every `tools/call` of a tool
-//! that was listed through it, or for one call with [`Call::check_output`]. Checked is `structuredContent`, against the
-//! `outputSchema` of the newest listing; a tool that was not listed is not checked, and a diagnostic
-//! ([`OutputUnchecked`](crate::DiagnosticKind::OutputUnchecked)) says so and what to do. A result that says of itself that the tool failed (`isError`) is never checked, so that
-//! a schema cannot hide what went wrong. Where a schema is declared, structured content must be there; `null` is content.
+//! Off by default. [`ClientBuilder::check_output`] turns it on for a client, which then validates every `tools/call` of a tool that
+//! was listed through it; [`Call::check_output`] for one call. `structuredContent` is validated against the `outputSchema` of the
+//! newest listing; a tool that was not listed is not validated, and a diagnostic
+//! ([`OutputUnchecked`](crate::DiagnosticKind::OutputUnchecked)) says so and what to do. If a tool declares a schema, its results must
+//! have structured content; `null` is content. A result with `isError` is never validated, so that a schema cannot hide the error.
 //!
-//! Results that come by a task which the application holds itself are not checked; [`OutputSchema`] does it by hand.
+//! Each client remembers the tools of its own connection: servers with tools of the same name do not affect each other, and after
+//! connecting again the tools have to be listed again.
 //!
-//! An output that does not count makes the call fail: [`Error::output_error`] says in which ways, and holds the result. A schema
-//! that cannot be used costs the calls of its own tool and nothing else.
+//! The result of a task that the application holds itself ([`Task`](crate::Task)) is not validated; use [`OutputSchema`] for it.
 //!
-//! A schema is the server's word as much as the value: it is never fetched from anywhere, and its size, its regular expressions
-//! and the work it makes are bounded ([`SchemaLimits`]).
+//! Output that violates its schema makes the call fail: [`Error::output_error`] lists the violations and holds the result. A schema
+//! that cannot be used only affects the calls of its own tool.
+//!
+//! Schemas come from the server, like the output: they are never fetched from anywhere, and their size, their regular expressions and
+//! the work of validation are limited ([`SchemaLimits`]).
 //!
 //! ```no_run
 //! use mcp_client::schema::{SchemaError, SchemaLimits};
