@@ -10,7 +10,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use mcp_client::host::{Host, HostEvent, HostEvents, Reconnect, ServerState};
+use mcp_client::host::{Host, HostEvent, HostEvents, ReconnectPolicy, ServerState};
 use mcp_client::{Client, Error, ErrorKind, StdioServer};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -45,7 +45,7 @@ async fn main() -> ExitCode {
 }
 
 async fn tour() -> Result<(), Failure> {
-    let mut policy = Reconnect::default();
+    let mut policy = ReconnectPolicy::default();
     policy.first_wait = Duration::from_millis(100);
     policy.max_attempts = MAX_ATTEMPTS;
     let client = Client::builder("supervise-example", env!("CARGO_PKG_VERSION"));

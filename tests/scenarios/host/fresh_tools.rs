@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mcp_client::Mode;
-use mcp_client::host::{FreshTools, Host, HostLimits, Reconnect, ToolNames, ToolTable};
+use mcp_client::host::{FreshTools, Host, HostLimits, ReconnectPolicy, ToolNames, ToolTable};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -240,7 +240,7 @@ async fn the_first_table_waits_for_no_server_that_comes_after_the_call() {
 async fn the_first_table_waits_for_no_server_that_comes_and_goes() {
     let mut limits = HostLimits::default();
     limits.list_timeout = SECOND;
-    let mut policy = Reconnect::default();
+    let mut policy = ReconnectPolicy::default();
     (policy.max_attempts, policy.first_wait, policy.longest_wait) = (100, SECOND / 10, SECOND / 10);
     let host = Host::builder(builder()).limits(limits).reconnect(policy).build();
     let (_good, mut good) = connected(&host, "good").await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_client::host::{Connector, GiveUpReason, Host, HostLimits, Reconnect, ServerPolicy, ToolNames};
+use mcp_client::host::{Connector, GiveUpReason, Host, HostLimits, ReconnectPolicy, ServerPolicy, ToolNames};
 use mcp_client::model::LoggingLevel;
 use mcp_client::{Client, Error};
 use serde_json::json;
@@ -31,11 +31,11 @@ fn given_up(host: &Host, name: &str) -> Option<GiveUpReason> {
 /// A host that connects again to all but one, and one that does to one alone.
 #[tokio::test(start_paused = true)]
 async fn each_server_is_connected_to_again_by_its_own_policy() {
-    let again = Reconnect::default();
+    let again = ReconnectPolicy::default();
     for all in [Some(again), None] {
         let host = Host::builder(builder());
         let host = all.into_iter().fold(host, |host, policy| host.reconnect(policy)).build();
-        let own = if all.is_some() { Reconnect::off() } else { again };
+        let own = if all.is_some() { ReconnectPolicy::off() } else { again };
         let own = policy(|policy| policy.reconnect = Some(own));
         let (_a, _p1, as_all) = with_policy(&host, "as all", ServerPolicy::default()).await;
         let (_b, _p2, apart) = with_policy(&host, "apart", own).await;

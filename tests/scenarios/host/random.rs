@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Host, Reconnect, ServerState, ServerStatus};
+use mcp_client::host::{Connector, Host, ReconnectPolicy, ServerState, ServerStatus};
 use mcp_client::{ElicitRequest, ElicitResult, ElicitationContext};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -162,8 +162,8 @@ async fn history(steps: Vec<Step>) {
             ElicitResult::decline()
         }
     });
-    let mut policy = Reconnect::default();
-    (policy.max_attempts, policy.lasting) = (3, Duration::from_millis(100));
+    let mut policy = ReconnectPolicy::default();
+    (policy.max_attempts, policy.stable_after) = (3, Duration::from_millis(100));
     (policy.first_wait, policy.longest_wait) = (Duration::from_millis(10), Duration::from_millis(30));
     let host = Host::builder(client).reconnect(policy).build();
     let mut events = host.events();

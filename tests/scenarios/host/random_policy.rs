@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_client::LineConnection;
-use mcp_client::host::{Connector, Host, Reconnect, ServerState};
+use mcp_client::host::{Connector, Host, ReconnectPolicy, ServerState};
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::sync::watch;
@@ -128,7 +128,7 @@ enum At {
 }
 
 struct Model {
-    policy: Reconnect,
+    policy: ReconnectPolicy,
     at: At,
     manner: Manner,
     /// Attempts of the host in a row.
@@ -156,7 +156,7 @@ impl Model {
     fn fail(&mut self, lasts: bool) {
         let now = Instant::now();
         if let At::Connected { since } = self.at
-            && now - since >= self.policy.lasting
+            && now - since >= self.policy.stable_after
         {
             self.row = 0;
         }
@@ -188,8 +188,8 @@ fn name(server: usize) -> &'static str {
 
 impl World {
     fn new() -> Self {
-        let mut policy = Reconnect::default();
-        (policy.max_attempts, policy.lasting) = (4, 30 * SECOND);
+        let mut policy = ReconnectPolicy::default();
+        (policy.max_attempts, policy.stable_after) = (4, 30 * SECOND);
         (policy.first_wait, policy.longest_wait) = (SECOND, 5 * SECOND);
         let host = Host::builder(builder()).reconnect(policy).build();
         let played = [(); SERVERS].map(|()| {

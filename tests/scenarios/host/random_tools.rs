@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp_client::host::{Connector, FreshTools, Host, Reconnect, ServerState, ToolNames};
+use mcp_client::host::{Connector, FreshTools, Host, ReconnectPolicy, ServerState, ToolNames};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -170,7 +170,7 @@ fn check(host: &Host, servers: &[Server; SERVERS], tables: &[FreshTools]) {
 }
 
 async fn history(steps: Vec<Step>) {
-    let mut policy = Reconnect::default();
+    let mut policy = ReconnectPolicy::default();
     (policy.first_wait, policy.longest_wait) = (Duration::from_millis(100), SECOND);
     let host = Host::builder(builder()).reconnect(policy).build();
     let servers: [Server; SERVERS] = Default::default();

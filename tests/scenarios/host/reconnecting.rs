@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Host, HostEvent, HostEvents, Reconnect, ServerState};
+use mcp_client::host::{Connector, Host, HostEvent, HostEvents, ReconnectPolicy, ServerState};
 use mcp_client::{Error, HttpServer, RetryConfig, StdioServer};
 use serde_json::json;
 use tokio::time::Instant;
@@ -16,8 +16,8 @@ use crate::http::script::{Server, within};
 /// Longer than all waits together.
 const AGES: Duration = Duration::from_secs(3600);
 
-fn policy(max_attempts: u32) -> Reconnect {
-    let mut policy = Reconnect::default();
+fn policy(max_attempts: u32) -> ReconnectPolicy {
+    let mut policy = ReconnectPolicy::default();
     policy.max_attempts = max_attempts;
     policy.first_wait = 8 * SECOND;
     policy.longest_wait = 20 * SECOND;

@@ -2,24 +2,24 @@
 
 use std::error::Error as _;
 
-use mcp_client::host::{Connector, GiveUpReason, Host, HostEvent, Reconnect, ServerState};
+use mcp_client::host::{Connector, GiveUpReason, Host, HostEvent, ReconnectPolicy, ServerState};
 use mcp_client::{HttpServer, StdioServer};
 use tokio::time::Instant;
 
 use super::support::*;
 
-fn policy(max_attempts: u32) -> Reconnect {
-    let mut policy = Reconnect::default();
+fn policy(max_attempts: u32) -> ReconnectPolicy {
+    let mut policy = ReconnectPolicy::default();
     policy.max_attempts = max_attempts;
     policy.first_wait = 8 * SECOND;
-    policy.lasting = 60 * SECOND;
+    policy.stable_after = 60 * SECOND;
     policy
 }
 
 /// State, attempts, connections, attempts in a row.
 fn numbers(host: &Host) -> (&'static str, u64, u64, u32) {
     let status = host.server("srv").unwrap();
-    (status.state.as_str(), status.attempts, status.connections, status.attempts_in_row)
+    (status.state.as_str(), status.attempts, status.connections, status.consecutive_attempts)
 }
 
 fn given_up(host: &Host) -> Option<GiveUpReason> {
@@ -61,7 +61,7 @@ async fn attempts_and_connections_of_a_server_are_counted() {
     }
     tokio::time::sleep(SECOND).await;
     assert_eq!(numbers(&host), ("failed", 4, 2, 2));
-    assert_eq!(given_up(&host).unwrap().to_string(), "2 attempts in a row have failed");
+    assert_eq!(given_up(&host).unwrap().to_string(), "the limit of 2 consecutive attempts was reached");
 
     // The application's own attempt begins anew, and counts with the others.
     let (_client, peer) = reconnected(&host, "srv", &mut plug).await;
@@ -76,7 +76,7 @@ async fn each_reason_to_give_a_server_up_is_told_with_its_state() {
         let host = match case {
             "no policy" => host(),
             "too many" => host_with(policy(1)),
-            "none allowed" => host_with(Reconnect::off()),
+            "none allowed" => host_with(ReconnectPolicy::off()),
             "beyond the clock" => {
                 let mut policy = policy(1);
                 (policy.first_wait, policy.longest_wait) =
@@ -108,10 +108,10 @@ async fn each_reason_to_give_a_server_up_is_told_with_its_state() {
         let shown = told.unwrap().to_string();
         let expected = match case {
             "no policy" | "none allowed" | "beyond the clock" => {
-                "the host does not connect to it again by itself"
+                "the host is not configured to reconnect to it"
             }
-            "too many" => "1 attempts in a row have failed",
-            "lasts" => "another attempt would meet the same error",
+            "too many" => "the limit of 1 consecutive attempts was reached",
+            "lasts" => "another attempt would fail with the same error",
             _ => "the application ended the connection",
         };
         assert_eq!(shown, expected, "{case}");

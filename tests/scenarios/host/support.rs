@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_client::host::{Connector, Generation, Host, HostEvent, HostEvents, Reconnect, ServerState};
+use mcp_client::host::{Connector, Generation, Host, HostEvent, HostEvents, ReconnectPolicy, ServerState};
 use mcp_client::{Client, Error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -56,7 +56,7 @@ pub(crate) fn host() -> Host {
 }
 
 /// A host that connects again by itself.
-pub(crate) fn host_with(policy: Reconnect) -> Host {
+pub(crate) fn host_with(policy: ReconnectPolicy) -> Host {
     Host::builder(builder()).reconnect(policy).build()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::handle::Host;
-use super::reconnect::Reconnect;
+use super::reconnect::ReconnectPolicy;
 use crate::builder::ClientBuilder;
 use crate::desk::Desk;
 
@@ -14,7 +14,7 @@ pub struct HostBuilder {
     pub(super) template: ClientBuilder,
     pub(super) limits: HostLimits,
     pub(super) desk: Desk,
-    pub(super) reconnect: Option<Reconnect>,
+    pub(super) reconnect: Option<ReconnectPolicy>,
 }
 
 /// Limits and timeouts of a host.
@@ -85,10 +85,10 @@ impl HostBuilder {
     /// [policy](super::ServerPolicy::reconnect) that says so.
     ///
     /// It does so on the runtime on which the server was connected. If that runtime shuts down, the server stays
-    /// [`Failed`](super::ServerState::Failed) without a next attempt; [`ServerStatus::given_up`](super::ServerStatus::given_up) has the reason. [`HostEvent::State`](super::HostEvent::State) reports
-    /// each failure with the time of the next attempt, and each new connection; get its [`Client`](crate::Client) from
-    /// [`Host::client`](super::Host::client). No call is carried over.
-    pub fn reconnect(mut self, policy: Reconnect) -> Self {
+    /// [`Failed`](super::ServerState::Failed) without a next attempt; [`ServerStatus::given_up`](super::ServerStatus::given_up) has
+    /// the reason. [`HostEvent::State`](super::HostEvent::State) reports each failure with the time of the next attempt, and each new
+    /// connection; get its [`Client`](crate::Client) from [`Host::client`](super::Host::client). No call is carried over.
+    pub fn reconnect(mut self, policy: ReconnectPolicy) -> Self {
         self.reconnect = Some(policy);
         self
     }

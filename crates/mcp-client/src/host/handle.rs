@@ -75,17 +75,17 @@ pub struct ServerStatus {
     pub last_error: Option<Error>,
     /// The time of the next reconnect attempt ([`HostBuilder::reconnect`]), if there will be one.
     pub next_attempt: Option<Instant>,
-    /// Why it will not, where the server has [failed](ServerState::Failed) and there is no next attempt.
+    /// Why there will be none, if the server has [failed](ServerState::Failed).
     pub given_up: Option<GivenUp>,
-    /// How many attempts to connect there have been, the one under way included, whoever wanted them, since the host knows the server. A
-    /// program may have been [started twice](crate::Error::first_attempt) in one.
+    /// Attempts to connect since the server was added, by the application and by the host, including the current one. A program may have
+    /// been [started twice](crate::Error::first_attempt) in one attempt.
     pub attempts: u64,
-    /// How many of them led to a connection. Each after the first is a server that was restarted or came back.
+    /// How many of these attempts led to a connection.
     pub connections: u64,
-    /// Attempts in a row that the host makes by itself, the one under way or to come included: of
-    /// [`Reconnect::max_attempts`](super::Reconnect::max_attempts). It begins again at 0 with an attempt of the application, and after a
-    /// connection that [lasted](super::Reconnect::lasting), where that ends.
-    pub attempts_in_row: u32,
+    /// Consecutive attempts of the host itself, including the current or next one, out of
+    /// [`ReconnectPolicy::max_attempts`](super::ReconnectPolicy::max_attempts). Reset by an attempt of the application, and when a
+    /// [stable](super::ReconnectPolicy::stable_after) connection ends.
+    pub consecutive_attempts: u32,
 }
 
 impl Host {
@@ -121,8 +121,8 @@ impl Host {
     /// [`HostLimits::max_servers`](super::HostLimits::max_servers); [`Closed`](crate::ErrorKind::Closed) if the server was
     /// disconnected or the host closed meanwhile. A server that cannot be connected stays known as
     /// [`Failed`](ServerState::Failed), for [`reconnect`](Self::reconnect); a host that [reconnects](HostBuilder::reconnect)
-    /// by itself makes up to [`max_attempts`](super::Reconnect::max_attempts) more attempts, but not after an error that
-    /// [would recur](super::Reconnect).
+    /// by itself makes up to [`max_attempts`](super::ReconnectPolicy::max_attempts) more attempts, but not after an error that
+    /// [would recur](super::ReconnectPolicy).
     pub async fn connect(&self, name: &str, connector: impl Into<Connector>) -> Result<Client, Error> {
         if !is_name(name) {
             return Err(bad_name());
@@ -383,7 +383,7 @@ fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
             .and_then(|reason| Some(GivenUp { reason, error: server.last_error.clone()? })),
         attempts: server.attempts,
         connections: server.connections,
-        attempts_in_row: server.row.attempts(),
+        consecutive_attempts: server.row.attempts(),
     }
 }
 

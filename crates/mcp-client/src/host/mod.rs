@@ -52,5 +52,5 @@ pub use fresh_tools::FreshTools;
 pub use handle::{Host, ServerStatus};
 pub use lists::ServerList;
 pub use policy::ServerPolicy;
-pub use reconnect::{GiveUpReason, GivenUp, Reconnect};
+pub use reconnect::{GiveUpReason, GivenUp, ReconnectPolicy};
 pub use tool_names::{NamedTool, ToolNames, ToolTable};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::builder::HostLimits;
-use super::reconnect::Reconnect;
+use super::reconnect::ReconnectPolicy;
 
 /// What holds for one server of a host in place of what holds for all of them; `None`, the default of each: as for all. Given with
 /// [`Connector::policy`](super::Connector::policy).
@@ -15,11 +15,11 @@ use super::reconnect::Reconnect;
 /// use std::time::Duration;
 ///
 /// use mcp_client::StdioServer;
-/// use mcp_client::host::{Connector, Reconnect, ServerPolicy};
+/// use mcp_client::host::{Connector, ReconnectPolicy, ServerPolicy};
 ///
 /// // One that takes long to stop and has many tools, and is not started again when it dies.
 /// let mut policy = ServerPolicy::default();
-/// policy.reconnect = Some(Reconnect::off());
+/// policy.reconnect = Some(ReconnectPolicy::off());
 /// policy.close_timeout = Some(Duration::from_secs(60));
 /// policy.max_list_bytes = Some(64 << 20);
 /// let slow = Connector::from(StdioServer::new("slow-server"))
@@ -31,8 +31,8 @@ use super::reconnect::Reconnect;
 #[non_exhaustive]
 pub struct ServerPolicy {
     /// How the host connects to it again by itself, in place of [`HostBuilder::reconnect`](super::HostBuilder::reconnect), also where that
-    /// is not set. [`Reconnect::off`]: never.
-    pub reconnect: Option<Reconnect>,
+    /// is not set. [`ReconnectPolicy::off`]: never.
+    pub reconnect: Option<ReconnectPolicy>,
     /// In place of [`HostLimits::close_timeout`].
     pub close_timeout: Option<Duration>,
     /// In place of [`HostLimits::restore_timeout`].

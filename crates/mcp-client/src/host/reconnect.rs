@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
 
-/// How a host reconnects by itself ([`HostBuilder::reconnect`](super::HostBuilder::reconnect)).
+/// How a host reconnects by itself ([`HostBuilder::reconnect`](super::HostBuilder::reconnect)). Not to be confused with
+/// `mcp_sse::Reconnect`, which schedules the reconnects of one event stream within a connection.
 ///
 /// It reconnects after a connection that ended unrequested or could not be made, the first one included. It does not reconnect
 /// if the application disconnected the server or gave up the attempt, nor after an error that would recur: of kind
@@ -26,7 +27,7 @@ use crate::error::{Error, ErrorKind};
 /// wait is at least that long, whatever [`longest_wait`](Self::longest_wait) says; it is never more than a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Reconnect {
+pub struct ReconnectPolicy {
     /// Consecutive attempts. Default 10, with two to four minutes of waiting in all: a restarting server is back by then, and
     /// a program that crashes each time is not started for ever. Then the server stays [`Failed`](super::ServerState::Failed).
     /// 0: no attempts.
@@ -35,39 +36,39 @@ pub struct Reconnect {
     pub first_wait: Duration,
     /// The longest wait. Default 60 s.
     pub longest_wait: Duration,
-    /// A connection that lasted this long resets the count of attempts. Default 60 s, so that a server that connects well and
+    /// A connection that has stood for this long resets the count of attempts. Default 60 s, so that a server that connects well and
     /// crashes soon after, each time, is given up like one that cannot be connected to. Set it lower for a server that is
     /// regularly up only for seconds.
-    pub lasting: Duration,
+    pub stable_after: Duration,
 }
 
-impl Default for Reconnect {
+impl Default for ReconnectPolicy {
     fn default() -> Self {
         Self {
             max_attempts: 10,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(60),
-            lasting: Duration::from_secs(60),
+            stable_after: Duration::from_secs(60),
         }
     }
 }
 
-/// Why a host does not connect again by itself to a server that has failed.
+/// Why a host does not reconnect by itself to a server that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GiveUpReason {
     /// The application ended the connection, with a [`Client`](crate::Client) of its own.
-    ClosedHere,
-    /// Another attempt would meet the same error: see [`Reconnect`] for which these are.
-    Lasts,
-    /// The host was not told to connect again by itself to this server, or to wait longer than a clock can say.
+    ClosedByApplication,
+    /// The host is not configured to reconnect to this server, or the wait is longer than the clock can represent.
     NoPolicy,
-    /// The runtime ended on which it connects.
+    /// Another attempt would fail with the same error; [`ReconnectPolicy`] says which errors these are.
+    Permanent,
+    /// The tokio runtime on which the host connects to this server has shut down.
     RuntimeEnded,
-    /// So many attempts in a row have failed.
+    /// The maximum number of consecutive attempts has failed.
     #[non_exhaustive]
     TooManyAttempts {
-        /// [`Reconnect::max_attempts`].
+        /// [`ReconnectPolicy::max_attempts`].
         limit: u32,
     },
 }
@@ -75,17 +76,19 @@ pub enum GiveUpReason {
 impl fmt::Display for GiveUpReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ClosedHere => f.write_str("the application ended the connection"),
-            Self::Lasts => f.write_str("another attempt would meet the same error"),
-            Self::NoPolicy => f.write_str("the host does not connect to it again by itself"),
-            Self::RuntimeEnded => f.write_str("the runtime ended on which the host connects to it"),
-            Self::TooManyAttempts { limit } => write!(f, "{limit} attempts in a row have failed"),
+            Self::ClosedByApplication => f.write_str("the application ended the connection"),
+            Self::NoPolicy => f.write_str("the host is not configured to reconnect to it"),
+            Self::Permanent => f.write_str("another attempt would fail with the same error"),
+            Self::RuntimeEnded => f.write_str("the runtime on which the host connects to it has shut down"),
+            Self::TooManyAttempts { limit } => {
+                write!(f, "the limit of {limit} consecutive attempts was reached")
+            }
         }
     }
 }
 
-/// Why a server has failed for good, until the application connects it again: the host does not by itself. Its source is the error of the
-/// newest attempt, or that by which the connection ended.
+/// A host has stopped reconnecting to a failed server; only the application can connect to it again. The source is the error of the
+/// newest attempt, or the one that ended the connection.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GivenUp {
@@ -148,7 +151,7 @@ impl Row {
     pub(super) fn failed(
         &mut self,
         now: Instant,
-        policy: &Reconnect,
+        policy: &ReconnectPolicy,
         failure: Failure,
         random: u64,
     ) -> Result<Duration, GiveUpReason> {
@@ -156,11 +159,11 @@ impl Row {
             return Err(GiveUpReason::NoPolicy);
         }
         let stood = self.stands_since.take().map(|since| now.saturating_duration_since(since));
-        if stood.is_some_and(|stood| stood >= policy.lasting) {
+        if stood.is_some_and(|stood| stood >= policy.stable_after) {
             self.attempts = 0;
         }
         if failure.lasts {
-            return Err(GiveUpReason::Lasts);
+            return Err(GiveUpReason::Permanent);
         }
         if self.attempts >= policy.max_attempts {
             return Err(GiveUpReason::TooManyAttempts { limit: policy.max_attempts });
@@ -171,13 +174,13 @@ impl Row {
     }
 }
 
-impl Reconnect {
-    /// Never by itself. A server that fails is given up with [`GiveUpReason::NoPolicy`].
+impl ReconnectPolicy {
+    /// Never reconnects. A server that fails is given up with [`GiveUpReason::NoPolicy`].
     pub fn off() -> Self {
         Self { max_attempts: 0, ..Self::default() }
     }
 
-    /// As often as it takes, with the waits of the default. Errors that another attempt would meet again still end it.
+    /// Without a limit on attempts, with the default waits. Permanent errors still end it ([`GiveUpReason::Permanent`]).
     pub fn forever() -> Self {
         Self { max_attempts: u32::MAX, ..Self::default() }
     }
@@ -199,8 +202,13 @@ mod tests {
     const PASSES: Failure = Failure { lasts: false, retry_after: None };
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn policy() -> Reconnect {
-        Reconnect { max_attempts: 4, first_wait: SECOND, longest_wait: 5 * SECOND, lasting: 60 * SECOND }
+    fn policy() -> ReconnectPolicy {
+        ReconnectPolicy {
+            max_attempts: 4,
+            first_wait: SECOND,
+            longest_wait: 5 * SECOND,
+            stable_after: 60 * SECOND,
+        }
     }
 
     fn run(row: &mut Row, now: Instant, times: usize) -> Vec<Option<u64>> {
@@ -233,7 +241,10 @@ mod tests {
     #[test]
     fn what_lasts_is_not_tried_again() {
         let failure = Failure { lasts: true, retry_after: Some(SECOND) };
-        assert_eq!(Row::default().failed(Instant::now(), &policy(), failure, 0), Err(GiveUpReason::Lasts));
+        assert_eq!(
+            Row::default().failed(Instant::now(), &policy(), failure, 0),
+            Err(GiveUpReason::Permanent)
+        );
         for kind in ["misuse", "closed"] {
             let error = match kind {
                 "misuse" => Error::misuse_because("no"),
@@ -255,8 +266,8 @@ mod tests {
 
     #[test]
     fn no_attempts_are_made_where_none_are_allowed() {
-        let policy = Reconnect { max_attempts: 0, ..policy() };
-        for policy in [policy, Reconnect::off()] {
+        let policy = ReconnectPolicy { max_attempts: 0, ..policy() };
+        for policy in [policy, ReconnectPolicy::off()] {
             let end = Row::default().failed(Instant::now(), &policy, PASSES, 0);
             assert_eq!(end, Err(GiveUpReason::NoPolicy));
         }
@@ -264,7 +275,7 @@ mod tests {
 
     #[test]
     fn attempts_without_end_wait_no_longer_than_the_longest_wait() {
-        let policy = Reconnect::forever();
+        let policy = ReconnectPolicy::forever();
         let mut row = Row { attempts: u32::MAX - 2, stands_since: None };
         let wait = row.failed(Instant::now(), &policy, PASSES, u64::MAX);
         assert_eq!(wait, Ok(policy.longest_wait));
@@ -279,7 +290,7 @@ mod tests {
             randoms in prop::collection::vec(any::<u64>(), 100),
         ) {
             let (first_wait, longest_wait) = (Duration::from_nanos(first), Duration::from_nanos(longest));
-            let policy = Reconnect { max_attempts, first_wait, longest_wait, lasting: SECOND };
+            let policy = ReconnectPolicy { max_attempts, first_wait, longest_wait, stable_after: SECOND };
             let (mut row, mut made) = (Row::default(), 0_u32);
             let now = Instant::now();
             for random in randoms {

@@ -20,7 +20,7 @@ use super::closing::Closing;
 use super::connector::Connector;
 use super::desired::Standing;
 use super::event::{Generation, HostEvent, ServerState};
-use super::reconnect::{GiveUpReason, Reconnect, Row};
+use super::reconnect::{GiveUpReason, ReconnectPolicy, Row};
 use super::retrying::Retry;
 use crate::builder::ClientBuilder;
 use crate::client::Client;
@@ -39,7 +39,7 @@ pub(super) struct Registry {
     template: ClientBuilder,
     pub(super) limits: HostLimits,
     /// `None`: it does not connect again by itself.
-    pub(super) reconnect: Option<Reconnect>,
+    pub(super) reconnect: Option<ReconnectPolicy>,
     /// Where the questions of every server wait.
     pub(super) desk: Desk,
     state: Mutex<State>,
@@ -389,7 +389,7 @@ impl Registry {
         let on_purpose = matches!(client.close_reason(), Some(CloseReason::Application));
         let mut state = self.lock();
         if state.connected(name, generation).is_some() {
-            let runtime = if on_purpose { Err(GiveUpReason::ClosedHere) } else { Ok(&runtime) };
+            let runtime = if on_purpose { Err(GiveUpReason::ClosedByApplication) } else { Ok(&runtime) };
             self.fail(state, name, error, runtime);
         }
     }
