@@ -1,19 +1,19 @@
-//! Who may be served from a cache (2026-07-28 and later).
+//! The cache scope of a result (2026-07-28 and later).
 
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// Who may be served from a cache of a result. Treat an absent or unknown scope as [`CacheScope::Private`].
+    /// Who may get a cached copy of a result (`cacheScope`). Treat an absent or unknown scope as [`CacheScope::Private`].
     CacheScope {
-        /// Only the authorization context that asked.
+        /// Only the authorization context that made the request.
         Private = "private",
-        /// Everybody.
+        /// Everyone.
         Public = "public",
     }
 }
 
 impl CacheScope {
-    /// Whether the scope clearly allows sharing; absent and unknown scopes do not.
+    /// Whether the scope is [`CacheScope::Public`]; absent and unknown scopes are not.
     ///
     /// ```
     /// use mcp_model::CacheScope;

@@ -1,4 +1,4 @@
-//! What a client declares that it can do.
+//! The capabilities that a client declares.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,9 @@ use crate::{ProtocolVersion, Settings};
 
 /// The client's capabilities, of every revision.
 ///
-/// Legacy sessions declare them once in `initialize`; a modern client sends them in the `_meta` of each request. Fill
-/// in what the application supports and let [`ClientCapabilities::for_version`] leave out what a revision lacks.
-/// Reading one (in an error that names what is missing) is as forgiving as for
-/// [`ServerCapabilities`](crate::ServerCapabilities).
+/// Under a legacy revision they are declared once, in `initialize`; from 2026-07-28 on they are in the `_meta` of each request. Set
+/// what the application supports; [`ClientCapabilities::for_version`] leaves out what a revision lacks. Reading them (from an error
+/// that names what is missing) is as lenient as for [`ServerCapabilities`](crate::ServerCapabilities).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
@@ -22,16 +21,16 @@ pub struct ClientCapabilities {
     pub experimental: BTreeMap<String, Settings>,
     /// The client can list roots.
     pub roots: Option<RootsCapability>,
-    /// The client can sample from a model.
+    /// The client supports sampling.
     pub sampling: Option<SamplingCapability>,
-    /// The client can ask its user (2025-06-18 and later).
+    /// The client supports elicitation (2025-06-18 and later).
     pub elicitation: Option<ElicitationCapability>,
-    /// The client can run requests of the server as tasks (2025-11-25 only).
+    /// The client can run requests from the server as tasks (2025-11-25 only).
     pub tasks: Option<ClientTasksCapability>,
     /// Extensions by identifier (2026-07-28; an open member before); the identifiers need a prefix, see
     /// [`meta::is_extension_id`](crate::meta::is_extension_id).
     pub extensions: BTreeMap<String, Settings>,
-    /// Every other member, as raw JSON: the set is open. Sent under every revision.
+    /// All other members, as raw JSON, because the set is open. Sent under every revision.
     pub other: BTreeMap<String, Box<RawValue>>,
 }
 
@@ -44,8 +43,8 @@ impl ClientCapabilities {
 
     /// Keeps only what the revision defines, in the revision's shape.
     ///
-    /// A capability that loses its last mode is not declared at all: an elicitation capability that serves only URLs
-    /// disappears under 2025-06-18, where declaring it would promise forms.
+    /// A capability that loses its last mode is not declared at all: an elicitation capability for URLs only is left out under
+    /// 2025-06-18, where it would mean forms.
     #[must_use]
     pub fn for_version(self, version: ProtocolVersion) -> Self {
         let detailed = version >= ProtocolVersion::V2025_11_25;
@@ -119,7 +118,7 @@ impl ClientCapabilities {
 
 capabilities!(ClientCapabilities { roots, sampling, elicitation, tasks });
 
-/// One thing that a client may declare.
+/// A feature that a client may declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClientFeature {
@@ -131,7 +130,7 @@ pub enum ClientFeature {
     ElicitationUrl,
     /// Listing roots.
     Roots,
-    /// Notices when the list of roots changes.
+    /// Notifications when the list of roots changes.
     RootsListChanged,
     /// Sampling.
     Sampling,
@@ -150,13 +149,13 @@ pub enum ClientFeature {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RootsCapability {
-    /// Legacy revisions: the client promises a notification when the list changes.
+    /// Legacy revisions: the client sends a notification when the list changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
 impl RootsCapability {
-    /// Roots with a promise of change notices, or without.
+    /// Roots, with or without change notifications.
     #[must_use]
     pub fn new(list_changed: bool) -> Self {
         Self { list_changed: list_changed.then_some(true) }
@@ -168,10 +167,10 @@ impl RootsCapability {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// The client honours `includeContext`.
+    /// The client supports `includeContext`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Settings>,
-    /// The client honours `tools` and `toolChoice`.
+    /// The client supports `tools` and `toolChoice`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Settings>,
 }
@@ -203,22 +202,22 @@ impl SamplingCapability {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ElicitationCapability {
-    /// The client shows forms.
+    /// The client supports form mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Settings>,
-    /// The client opens URLs after consent.
+    /// The client supports URL mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<Settings>,
 }
 
 impl ElicitationCapability {
-    /// Forms, written as the empty object that every revision with elicitation reads as "forms".
+    /// Forms only, written as the empty object, which means forms in every revision with elicitation.
     #[must_use]
     pub fn form_only() -> Self {
         Self::default()
     }
 
-    /// URLs and no forms.
+    /// URLs only.
     #[must_use]
     pub fn url_only() -> Self {
         Self { form: None, url: Some(Settings::empty()) }
@@ -230,7 +229,7 @@ impl ElicitationCapability {
         Self { form: Some(Settings::empty()), url: Some(Settings::empty()) }
     }
 
-    /// Whether forms are served: declared, or implied because no mode is named.
+    /// Whether form mode is supported: declared, or implied because no mode is declared.
     #[must_use]
     pub fn serves_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()

@@ -13,12 +13,12 @@ use crate::{List, ProtocolVersion, ResultType, lenient, methods};
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompleteRequestParams {
-    /// What the argument belongs to.
+    /// The prompt or resource template that the argument belongs to.
     #[serde(rename = "ref")]
     pub reference: CompletionReference,
-    /// What has been typed so far.
+    /// The argument to complete, as typed so far.
     pub argument: CompletionArgument,
-    /// What has been filled in already (2025-06-18 and later).
+    /// The arguments that have values already (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<CompletionContext>,
     /// Additional metadata, as raw JSON.
@@ -29,14 +29,14 @@ pub struct CompleteRequestParams {
 crate::confidential::debug! { CompleteRequestParams { reference, argument, context } sized { meta } }
 
 impl CompleteRequestParams {
-    /// Asks how the argument `name`, typed as far as `value`, could go on.
+    /// Requests completions of the argument `name`, typed so far as `value`.
     #[must_use]
     pub fn new(reference: CompletionReference, name: impl Into<String>, value: impl Into<String>) -> Self {
         let argument = CompletionArgument { name: name.into(), value: value.into() };
         Self { reference, argument, context: None, meta: None }
     }
 
-    /// Tells the value of another argument that is already decided.
+    /// Adds the value of another argument that is already known.
     #[must_use]
     pub fn with_resolved(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let context = self.context.get_or_insert_default();
@@ -58,7 +58,7 @@ impl CompleteRequestParams {
     }
 }
 
-/// What an argument belongs to.
+/// What an argument belongs to: a prompt or a resource template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type")]
 #[non_exhaustive]
@@ -78,7 +78,7 @@ impl CompletionReference {
         Self::Prompt(PromptReference::new(name))
     }
 
-    /// The resource or template of this address.
+    /// The resource or template with this URI.
     #[must_use]
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource(ResourceTemplateReference { uri: uri.into() })
@@ -108,27 +108,27 @@ impl PromptReference {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceTemplateReference {
-    /// The address or the template.
+    /// The URI or the URI template.
     pub uri: String,
 }
 
-/// An argument as far as it has been typed. `Debug` leaves out what that is: people type secrets, too.
+/// An argument as typed so far. `Debug` leaves the value out: it may be a secret.
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionArgument {
     /// The argument's name.
     pub name: String,
-    /// What has been typed.
+    /// What has been typed so far.
     pub value: String,
 }
 
 crate::confidential::debug! { CompletionArgument { name } sized { value } }
 
-/// What the completion may depend on (2025-06-18 and later). `Debug` shows the names of the arguments.
+/// Context for a completion (2025-06-18 and later). `Debug` shows the names of the arguments only.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompletionContext {
-    /// Arguments that are already decided, by name.
+    /// Arguments that are already known, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
 }
@@ -140,14 +140,14 @@ impl fmt::Debug for CompletionContext {
     }
 }
 
-/// Answer to `completion/complete`.
+/// Result of `completion/complete`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CompleteResult {
-    /// The suggestions.
+    /// The completion values.
     pub completion: Completion,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
@@ -157,23 +157,23 @@ pub struct CompleteResult {
 
 crate::confidential::debug! { CompleteResult { completion, result_type } sized { meta } }
 
-/// Suggestions for an argument.
+/// Completion values for an argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Completion {
-    /// The values. A server must not send more than [`Completion::MAX_VALUES`]; more are read all the same.
+    /// The values. A server must not send more than [`Completion::MAX_VALUES`]; more are read nevertheless.
     pub values: List<String>,
-    /// How many there are in all, if known.
+    /// The total number of values, if known.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Whether there are more than these.
+    /// Whether there are more values than these.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
 }
 
 impl Completion {
-    /// The most values a server may send at once.
+    /// The maximum number of values that a server may send at once.
     pub const MAX_VALUES: usize = 100;
 
     /// The values a client should show: the first [`Completion::MAX_VALUES`].

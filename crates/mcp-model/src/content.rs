@@ -1,7 +1,7 @@
 //! Content blocks: what tools, prompts and sampling messages are made of.
 //!
-//! A block that cannot be read as one of the known kinds becomes [`ContentBlock::Unknown`] at its place in the list,
-//! so neither a kind from the future nor one malformed block costs the blocks beside it. The reading itself is in
+//! A block that cannot be read as one of the known types becomes [`ContentBlock::Unknown`] at its place in the list,
+//! so that neither a type of a later revision nor a malformed block affects the other blocks. The reading itself is in
 //! [`reader`]: one pass over the text when `type` comes first, as nearly every server writes it.
 
 mod block;
@@ -20,16 +20,16 @@ pub use self::unknown::UnknownContent;
 use crate::open_enum::open_enum;
 use crate::{Icon, List, ResourceContents, lenient, number};
 
-/// Most content blocks read from one list; a longer list is an error. It keeps a peer from turning three bytes of
-/// text into a hundred bytes of memory without end.
+/// Maximum number of content blocks in a list; a longer list is an error. Without a limit a peer could make every three bytes of
+/// text take a hundred bytes of memory.
 pub const MAX_CONTENT_BLOCKS: usize = 100_000;
 
 open_enum! {
-    /// Who speaks, or who something is meant for.
+    /// The sender or the audience of a message.
     Role {
         /// The model.
         Assistant = "assistant",
-        /// The person.
+        /// The user.
         User = "user",
     }
 }
@@ -39,14 +39,14 @@ open_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Who it is meant for; absent means everybody.
+    /// Who it is meant for; absent means everyone.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
     /// How important it is, from 0 (entirely optional) to 1 (effectively required); not checked on reading.
     #[serde(default, deserialize_with = "lenient::hint")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
-    /// When it last changed, in ISO 8601 (2025-06-18 and later).
+    /// The time of the last change, in ISO 8601 (2025-06-18 and later).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }
@@ -59,13 +59,13 @@ pub enum ContentBlock {
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// A sound (2025-03-26 and later).
+    /// Audio (2025-03-26 and later).
     Audio(AudioContent),
-    /// The address of a resource (2025-06-18 and later).
+    /// A link to a resource (2025-06-18 and later).
     ResourceLink(Box<ResourceLink>),
-    /// A resource itself.
+    /// An embedded resource.
     Resource(Box<EmbeddedResource>),
-    /// Anything else, as the peer wrote it.
+    /// Any other block, unchanged.
     Unknown(UnknownContent),
 }
 
@@ -85,7 +85,7 @@ impl ContentBlock {
         }
     }
 
-    /// The value of the block's `type` member; `None` when it had none or one that is not a string.
+    /// The value of the block's `type` member; `None` if it has none, or one that is not a string.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         match self {
@@ -107,13 +107,13 @@ pub enum SamplingMessageContentBlock {
     Text(TextContent),
     /// An image.
     Image(ImageContent),
-    /// A sound (2025-03-26 and later).
+    /// Audio (2025-03-26 and later).
     Audio(AudioContent),
-    /// The model asks for a tool call (2025-11-25 and later).
+    /// A tool call that the model requests (2025-11-25 and later).
     ToolUse(ToolUseContent),
-    /// The outcome of a tool call (2025-11-25 and later).
+    /// The result of a tool call (2025-11-25 and later).
     ToolResult(ToolResultContent),
-    /// Anything else, as the peer wrote it.
+    /// Any other block, unchanged.
     Unknown(UnknownContent),
 }
 
@@ -141,7 +141,7 @@ impl SamplingMessageContentBlock {
 pub struct TextContent {
     /// The text.
     pub text: String,
-    /// Hints.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -152,7 +152,7 @@ pub struct TextContent {
 crate::confidential::debug! { TextContent { text, annotations } sized { meta } }
 
 impl TextContent {
-    /// Text without hints.
+    /// Text without annotations.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), annotations: None, meta: None }
@@ -166,9 +166,9 @@ impl TextContent {
 pub struct ImageContent {
     /// The image in base64, not decoded and not checked.
     pub data: String,
-    /// Its type.
+    /// Its MIME type.
     pub mime_type: String,
-    /// Hints.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -186,16 +186,16 @@ impl ImageContent {
     }
 }
 
-/// A sound (2025-03-26 and later).
+/// Audio (2025-03-26 and later).
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "audio", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AudioContent {
-    /// The sound in base64, not decoded and not checked.
+    /// The audio data in base64, not decoded and not checked.
     pub data: String,
-    /// Its type.
+    /// Its MIME type.
     pub mime_type: String,
-    /// Hints.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -206,38 +206,38 @@ pub struct AudioContent {
 crate::confidential::debug! { AudioContent { data, mime_type, annotations } sized { meta } }
 
 impl AudioContent {
-    /// A sound given in base64.
+    /// Audio data given in base64.
     #[must_use]
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), annotations: None, meta: None }
     }
 }
 
-/// The address of a resource (2025-06-18 and later). It need not appear in `resources/list`.
+/// A link to a resource (2025-06-18 and later), which need not be in `resources/list`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "resource_link", rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceLink {
-    /// The resource's address.
+    /// The URI of the resource.
     pub uri: String,
     /// Its name, for programs.
     pub name: String,
-    /// A name to show to people.
+    /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its type.
+    /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Its size in bytes, before any encoding.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
-    /// Hints.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON.
@@ -248,7 +248,7 @@ pub struct ResourceLink {
 crate::confidential::debug! { ResourceLink { uri, name, title, description, mime_type, size, icons, annotations } sized { meta } }
 
 impl ResourceLink {
-    /// The resource at the address, under a name.
+    /// A link to a resource with this URI and name.
     #[must_use]
     pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -264,21 +264,21 @@ impl ResourceLink {
         }
     }
 
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A resource inside a message.
+/// A resource embedded in a message.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "resource")]
 #[non_exhaustive]
 pub struct EmbeddedResource {
     /// The resource.
     pub resource: ResourceContents,
-    /// Hints.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -289,26 +289,26 @@ pub struct EmbeddedResource {
 crate::confidential::debug! { EmbeddedResource { resource, annotations } sized { meta } }
 
 impl EmbeddedResource {
-    /// The resource without hints.
+    /// The resource without annotations.
     #[must_use]
     pub fn new(resource: ResourceContents) -> Self {
         Self { resource, annotations: None, meta: None }
     }
 }
 
-/// The model asks for a tool call (2025-11-25 and later).
+/// A tool call that the model requests (2025-11-25 and later).
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool_use")]
 #[non_exhaustive]
 pub struct ToolUseContent {
-    /// Names this request, so that the outcome can refer to it.
+    /// The id of this tool call, to which its result refers.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: a JSON object, as raw JSON.
     #[serde(deserialize_with = "lenient::object")]
     pub input: Box<RawValue>,
-    /// Additional metadata, as raw JSON; to be kept when the message is sent on.
+    /// Additional metadata, as raw JSON; keep it when passing the message on.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
@@ -316,14 +316,14 @@ pub struct ToolUseContent {
 crate::confidential::debug! { ToolUseContent { id, name } sized { meta, input } }
 
 impl ToolUseContent {
-    /// A request for a call; `None` when `input` is not a JSON object.
+    /// A tool call; `None` if `input` is not a JSON object.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, input: Box<RawValue>) -> Option<Self> {
         lenient::is_object(&input).then(|| Self { id: id.into(), name: name.into(), input, meta: None })
     }
 }
 
-/// The outcome of a tool call (2025-11-25 and later).
+/// The result of a tool call (2025-11-25 and later).
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool_result", rename_all = "camelCase")]
 #[non_exhaustive]
@@ -339,7 +339,7 @@ pub struct ToolResultContent {
     /// Whether the call failed; absent means it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Additional metadata, as raw JSON; to be kept when the message is sent on.
+    /// Additional metadata, as raw JSON; keep it when passing the message on.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }

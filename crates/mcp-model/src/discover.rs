@@ -14,26 +14,26 @@ bare_params! {
     DiscoverRequestParams;
 }
 
-/// Answer to `server/discover`.
+/// Result of `server/discover`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DiscoverResult {
-    /// The versions the server speaks, as it spells them; legacy ones may be among them.
+    /// The protocol versions that the server supports, as sent; legacy ones may be among them.
     pub supported_versions: List<String>,
-    /// What the server can do.
+    /// The server's capabilities.
     #[serde(default, deserialize_with = "lenient::null_is_empty")]
     pub capabilities: ServerCapabilities,
-    /// How to use the server, for the model's prompt. Text of the peer: untrusted.
+    /// Instructions for using the server, for the model's prompt. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How long the answer stays fresh, in milliseconds; negative counts as 0.
+    /// How long the result is fresh, in milliseconds; negative counts as 0.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served from a cache of it.
+    /// Who may get a cached copy of it.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// How to read the result.
+    /// The `resultType`: how to read the result.
     #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON; see [`DiscoverResult::server_info`].
@@ -44,14 +44,14 @@ pub struct DiscoverResult {
 crate::confidential::debug! { DiscoverResult { supported_versions, capabilities, instructions, ttl_ms, cache_scope, result_type } sized { meta } }
 
 impl DiscoverResult {
-    /// Who the server says it is; `None` when it does not say, or not legibly.
+    /// The server's `serverInfo`, unverified; `None` if it is absent or malformed.
     #[must_use]
     pub fn server_info(&self) -> Option<Implementation> {
         let meta = MetaObject::from_raw(self.meta.as_deref()?).ok()?;
         lenient::read_hint(meta.get(meta::SERVER_INFO)?)
     }
 
-    /// The newest listed version for which `admit` says yes, such as [`ProtocolVersion::is_modern`].
+    /// The newest listed version that satisfies `admit`, such as [`ProtocolVersion::is_modern`].
     pub fn newest_supported(&self, admit: impl Fn(ProtocolVersion) -> bool) -> Option<ProtocolVersion> {
         ProtocolVersion::newest_of(self.supported_versions.iter(), admit)
     }

@@ -1,7 +1,7 @@
-//! What error objects carry in `data`, where the specification says.
+//! The `data` of error objects for which the specification defines it.
 //!
-//! The codes themselves belong to JSON-RPC and are not in this crate. The data of "URL elicitation required" is made
-//! of elicitation types and is not here either.
+//! The codes themselves belong to JSON-RPC and are not in this crate. Nor is the data of "URL elicitation required", which
+//! consists of elicitation types.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{ClientCapabilities, List, ProtocolVersion, lenient};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnsupportedProtocolVersionData {
-    /// The versions the server speaks, as it spells them; legacy ones may be among them.
+    /// The protocol versions that the server supports, as sent; legacy ones may be among them.
     pub supported: List<String>,
     /// The version that was refused.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct UnsupportedProtocolVersionData {
 }
 
 impl UnsupportedProtocolVersionData {
-    /// The newest listed version for which `admit` says yes.
+    /// The newest listed version that satisfies `admit`.
     pub fn newest_supported(&self, admit: impl Fn(ProtocolVersion) -> bool) -> Option<ProtocolVersion> {
         ProtocolVersion::newest_of(self.supported.iter(), admit)
     }
@@ -30,14 +30,14 @@ impl UnsupportedProtocolVersionData {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MissingRequiredClientCapabilityData {
-    /// What the client would have to declare, and support.
+    /// The capabilities that the client would have to declare.
     pub required_capabilities: ClientCapabilities,
 }
 
-/// Data of the errors that say "no such resource" (-32002 before 2026-07-28, -32602 since).
+/// Data of the error "resource not found" (-32002 before 2026-07-28, -32602 since).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceNotFoundData {
-    /// The address that leads nowhere.
+    /// The URI that does not exist.
     pub uri: String,
 }

@@ -1,39 +1,39 @@
-//! Icons that a server offers for itself, its tools, resources and prompts.
+//! Icons of a server, its tools, resources and prompts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lenient;
 use crate::open_enum::open_enum;
 
-/// An icon to show beside a name (2025-11-25 and later).
+/// An icon (2025-11-25 and later).
 ///
-/// Untrusted: [`Icon::has_allowed_scheme`] tells whether the address may be used at all; who fetches it must do so
-/// without credentials, follow no redirect to another scheme or origin, bound the size and check the type by content.
+/// Untrusted: [`Icon::has_allowed_scheme`] says whether its URI may be used at all. Fetch it without credentials, follow no
+/// redirect to another scheme or origin, limit its size, and check its type by its content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Icon {
-    /// Where the image is: an `https:` or `data:` address.
+    /// The URI of the image: `https:` or `data:`.
     pub src: String,
-    /// The image's type, if the source's own is missing or too general.
+    /// The MIME type of the image, if that of the source is missing or too general.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The sizes it is good for, such as `48x48` or `any`; absent means every size.
+    /// The sizes it is suitable for, such as `48x48` or `any`; absent means every size.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
-    /// The background it was drawn for; absent means every background.
+    /// The theme it is designed for; absent means every theme.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub theme: Option<IconTheme>,
 }
 
 impl Icon {
-    /// An icon at the given address.
+    /// An icon with this URI.
     #[must_use]
     pub fn new(src: impl Into<String>) -> Self {
         Self { src: src.into(), mime_type: None, sizes: None, theme: None }
     }
 
-    /// Whether the address has one of the two schemes that the specification lets a client use: `https` and `data`.
+    /// Whether the URI has one of the two schemes that the specification allows: `https` and `data`.
     #[must_use]
     pub fn has_allowed_scheme(&self) -> bool {
         self.src.split_once(':').is_some_and(|(scheme, _)| {
@@ -43,7 +43,7 @@ impl Icon {
 }
 
 open_enum! {
-    /// The background an icon was drawn for.
+    /// The theme that an icon is designed for.
     IconTheme {
         /// A dark background.
         Dark = "dark",

@@ -5,7 +5,7 @@ macro_rules! identifier {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
         ///
-        /// The two kinds never equal each other: `1` and `"1"` are different. A number with a fraction is refused.
+        /// An integer never equals a string: `1` and `"1"` are different. A number with a fraction is refused.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[expect(clippy::exhaustive_enums, reason = "JSON-RPC knows exactly these two kinds")]
         pub enum $name {
@@ -75,13 +75,13 @@ macro_rules! identifier {
 }
 
 identifier! {
-    /// The id of a JSON-RPC request, where the model's own members name one (a cancelled request, the subscription of
-    /// a notification).
+    /// The id of a JSON-RPC request in a member of the specification's types: the cancelled request, or the subscription of a
+    /// notification. The id of an envelope is `mcp_jsonrpc::RequestId`, which this crate does not depend on.
     RequestId
 }
 
 identifier! {
-    /// Ties progress notifications to the request that asked for them.
+    /// Associates progress notifications with their request.
     ProgressToken
 }
 

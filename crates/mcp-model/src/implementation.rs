@@ -1,4 +1,4 @@
-//! Who a program says it is.
+//! Name and version of a client or a server.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use crate::{Icon, List, ProtocolVersion, lenient};
 
 /// Name and version of a client or a server (`clientInfo`, `serverInfo`).
 ///
-/// What a peer says about itself is unverified: show it, log it, but decide nothing by it.
+/// What a peer says about itself is unverified: show it and log it, but base no decision on it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Implementation {
     /// The program's name, for programs.
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The program's version, in whatever form it uses.
+    /// The program's version, in any format.
     pub version: String,
-    /// What the program does (2025-11-25 and later).
+    /// A description of the program (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
     /// The program's web site (2025-11-25 and later).
@@ -36,7 +36,7 @@ impl Implementation {
         Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)

@@ -13,11 +13,11 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeRequestParams {
-    /// The version the client offers.
+    /// The protocol version that the client offers.
     pub protocol_version: String,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: ClientCapabilities,
-    /// Who the client is.
+    /// The client's name and version.
     pub client_info: Implementation,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -27,10 +27,9 @@ pub struct InitializeRequestParams {
 crate::confidential::debug! { InitializeRequestParams { protocol_version, capabilities, client_info } sized { meta } }
 
 impl InitializeRequestParams {
-    /// An offer of `version`, with capabilities and names cut to what that revision defines.
+    /// Offers `version`, with capabilities and client info reduced to what that revision defines.
     ///
-    /// The handshake exists only in legacy revisions: a modern `version` is the caller's mistake, and the newest
-    /// legacy one is offered in its place.
+    /// The handshake exists only in legacy revisions: in place of a modern `version` the newest legacy one is offered.
     #[must_use]
     pub fn new(
         version: ProtocolVersion,
@@ -47,20 +46,20 @@ impl InitializeRequestParams {
     }
 }
 
-/// Answer to `initialize`.
+/// Result of `initialize`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InitializeResult {
-    /// The version the server chose, as it spelled it; see [`InitializeResult::version`].
+    /// The protocol version that the server chose, as sent; see [`InitializeResult::version`].
     pub protocol_version: String,
-    /// What the server can do.
+    /// The server's capabilities.
     #[serde(default, deserialize_with = "lenient::null_is_empty")]
     pub capabilities: ServerCapabilities,
-    /// Who the server says it is; `None` when it does not say, or not legibly.
+    /// The server's `serverInfo`, unverified; `None` if it is absent or malformed.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub server_info: Option<Implementation>,
-    /// How to use the server, for the model's prompt. Text of the peer: untrusted.
+    /// Instructions for using the server, for the model's prompt. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -71,8 +70,8 @@ pub struct InitializeResult {
 crate::confidential::debug! { InitializeResult { protocol_version, capabilities, server_info, instructions } sized { meta } }
 
 impl InitializeResult {
-    /// The negotiated version, or `None` when the server chose one that a handshake cannot lead to: an unknown one or
-    /// a modern one.
+    /// The negotiated version, or `None` if the server chose one that `initialize` cannot negotiate: an unknown or a modern
+    /// one.
     #[must_use]
     pub fn version(&self) -> Option<ProtocolVersion> {
         self.protocol_version.parse().ok().filter(|version: &ProtocolVersion| version.is_legacy())

@@ -1,4 +1,4 @@
-//! Multi round-trip requests (2026-07-28 and later): what a server asks for in the middle of a request.
+//! Multi round-trip requests (2026-07-28 and later): input that a server requires to finish a request.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,27 +8,26 @@ use serde_json::value::RawValue;
 
 use crate::ResultType;
 
-/// What the server asks for, by key: [`InputRequest`] objects as raw JSON, because the elicitation among them has
-/// types of its own.
+/// `inputRequests`: [`InputRequest`] objects by key, as raw JSON, because the types of elicitation are in another crate.
 pub type InputRequests = BTreeMap<String, Box<RawValue>>;
 
-/// The answers, by the key of the question: bare results as raw JSON.
+/// `inputResponses`: the results, by the key of the input request, as raw JSON.
 pub type InputResponses = BTreeMap<String, Box<RawValue>>;
 
-/// One entry of [`InputRequests`]: a request without id, to be read as the parameters of its method. Read already it is the enumeration of
-/// the same name in `mcp-proto` (and at the root of `mcp-client`).
+/// One entry of [`InputRequests`]: a method and its parameters, unparsed. `mcp_proto::InputRequest` (also at the root of `mcp-client`) is
+/// the parsed form.
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InputRequest {
-    /// One of `elicitation/create`, `sampling/createMessage`, `roots/list`; anything else is a fault of the server.
+    /// One of `elicitation/create`, `sampling/createMessage`, `roots/list`; any other violates the protocol.
     pub method: String,
-    /// The parameters, as raw JSON; `roots/list` may come without.
+    /// The parameters, as raw JSON; `roots/list` may have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Box<RawValue>>,
 }
 
 impl InputRequest {
-    /// A request of this method; `None` for a `roots/list` without parameters.
+    /// An input request with this method; `params` may be `None` for `roots/list`.
     #[must_use]
     pub fn new(method: impl Into<String>, params: Option<Box<RawValue>>) -> Self {
         Self { method: method.into(), params }
@@ -45,24 +44,24 @@ impl fmt::Debug for InputRequest {
     }
 }
 
-/// The answer to a request that the server cannot finish without more input.
+/// The result of a request that the server cannot finish without more input (`resultType` `input_required`).
 ///
-/// At least one of the two members must be there; [`InputRequiredResult::is_valid`] tells.
+/// It must have input requests or a request state; see [`InputRequiredResult::is_valid`].
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct InputRequiredResult {
-    /// How to read the result: [`ResultType::InputRequired`].
+    /// The `resultType`: [`ResultType::InputRequired`].
     #[serde(
         default,
         deserialize_with = "crate::lenient::result_type",
         skip_serializing_if = "Option::is_none"
     )]
     pub result_type: Option<ResultType>,
-    /// What the server asks for.
+    /// The input requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// To be sent back unchanged with the retry, and with nothing else. Its content is the server's business.
+    /// The `requestState`: opaque, sent back unchanged with the retry of this request and with no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -71,7 +70,7 @@ pub struct InputRequiredResult {
 }
 
 impl InputRequiredResult {
-    /// Whether there is anything to go on with: a question or a state.
+    /// Whether there are input requests or a request state.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.request_state.is_some()
@@ -80,7 +79,7 @@ impl InputRequiredResult {
 }
 
 impl fmt::Debug for InputRequiredResult {
-    /// Shows the keys of the questions, not their text, and not the state.
+    /// Shows the keys of the input requests, but neither their content nor the state.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InputRequiredResult")
             .field(

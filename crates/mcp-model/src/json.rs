@@ -29,22 +29,22 @@ use crate::{
     UnsupportedProtocolVersionData,
 };
 
-/// What a client receives.
+/// A type that a client receives.
 pub trait FromJson: Sized {
-    /// Reads one from its JSON text, as `serde_json::from_str` does, but for this: a struct is read from an object alone, and not
-    /// from an array of its members in their order, which the protocol has nowhere.
+    /// Reads a value from its JSON text, as `serde_json::from_str` does, except that a struct is read from an object only, and not
+    /// from an array of its members, which the protocol never uses.
     ///
     /// # Errors
-    /// When the text is not JSON, or does not fit the type.
+    /// If the text is not JSON, or does not have the shape of the type.
     fn from_json(text: &str) -> serde_json::Result<Self>;
 }
 
-/// What a client sends.
+/// A type that a client sends.
 pub trait ToJson {
-    /// Writes its JSON text, as `serde_json::value::to_raw_value` does.
+    /// Writes the value as JSON text, as `serde_json::value::to_raw_value` does.
     ///
     /// # Errors
-    /// When it has no JSON form.
+    /// If it cannot be represented in JSON.
     fn to_json(&self) -> serde_json::Result<Box<RawValue>>;
 }
 

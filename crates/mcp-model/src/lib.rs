@@ -2,11 +2,11 @@
 //!
 //! # Reading, case by case
 //!
-//! | what comes | what happens |
+//! | input | result |
 //! |---|---|
 //! | an unknown member | ignored; kept in capabilities (`other`), whose set is open |
-//! | an unknown word of an enumeration | kept in its `Other` |
-//! | content of an unknown kind, or a malformed block | kept in order as [`ContentBlock::Unknown`] |
+//! | an unknown value of an enumeration | kept in its `Other` |
+//! | content of an unknown type, or a malformed block | kept in order as [`ContentBlock::Unknown`] |
 //! | a malformed item of a list | set aside in [`List::rejected`] with position, reason and raw JSON |
 //! | a hint of the wrong shape (annotations, icons, `size`, `ttlMs`, `cacheScope`, ...) | counts as absent |
 //! | a negative, fractional or huge count | 0, cut, saturated |
@@ -14,10 +14,10 @@
 //! | `null` for `structuredContent` | a value: `Some` |
 //! | a required member that is missing, or of the wrong shape | an error |
 //!
-//! Modern results are to be looked at with [`inspect_result_type`] before they are read as a type.
+//! Pass a result of 2026-07-28 to [`inspect_result_type`] before reading it as a type.
 //!
-//! Everything that comes from a server is the server's word. Names, descriptions, annotations, icons, instructions,
-//! log messages and content are untrusted; so is what a server says of itself.
+//! Everything that comes from a server is untrusted: names, descriptions, annotations, icons, instructions, log messages, content,
+//! and what the server says about itself.
 //!
 //! # Writing, case by case
 //!
@@ -25,7 +25,7 @@
 //!
 //! # Metadata
 //!
-//! `_meta` is raw JSON in every type. [`MetaObject`] takes it apart or builds it; [`meta`] knows keys and grammar.
+//! `_meta` is raw JSON in every type. [`MetaObject`] parses or builds it; [`meta`] has the keys and their grammar.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,7 @@
 //! Lists in which one malformed item does not lose the others.
 //!
-//! An item that cannot be read as its type is set aside with its position, the reason and its raw JSON; the caller
-//! finds it in [`List::rejected`]. Writing a list puts rejected items back at their place, so nothing a peer sent is
-//! lost on the way through.
+//! An item that cannot be read as its type is kept in [`List::rejected`] with its position, the reason and its raw JSON. Writing a
+//! list puts rejected items back in their place, so that nothing a peer sent is lost.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,14 +13,14 @@ use serde_json::value::RawValue;
 
 use crate::json::FromObject;
 
-/// Most items read from one list (of one page), readable and rejected ones together; a longer list is an error. It keeps
-/// a peer from turning two bytes of text into a hundred bytes of memory without end.
+/// Maximum number of items in a list (of one page), readable and rejected ones together; a longer list is an error. Without a limit
+/// a peer could make every two bytes of text take a hundred bytes of memory.
 pub const MAX_LIST_ITEMS: usize = 100_000;
 
-/// A list from a peer: the items that could be read, and a report of those that could not.
+/// A list from a peer: the items that could be read, and those that could not.
 ///
-/// It dereferences to the slice of readable items. A JSON `null` reads as the empty list, because some servers write
-/// an empty list that way.
+/// It dereferences to the slice of readable items. A JSON `null` reads as the empty list, because some servers send it for
+/// one.
 #[derive(Debug, Clone)]
 pub struct List<T> {
     items: Vec<T>,
@@ -29,7 +28,7 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// A list of the given items with nothing rejected.
+    /// A list of these items, none rejected.
     #[must_use]
     pub fn new(items: Vec<T>) -> Self {
         Self { items, rejected: Vec::new() }
@@ -47,13 +46,13 @@ impl<T> List<T> {
         &self.rejected
     }
 
-    /// Gives up the report and keeps the readable items.
+    /// The readable items, without the rejected ones.
     #[must_use]
     pub fn into_items(self) -> Vec<T> {
         self.items
     }
 
-    /// Takes the list apart.
+    /// The readable and the rejected items.
     #[must_use]
     pub fn into_parts(self) -> (Vec<T>, Vec<RejectedItem>) {
         (self.items, self.rejected)
@@ -192,7 +191,7 @@ impl<'de> Visitor<'de> for RawItems<'_> {
     }
 }
 
-/// An item of a peer's list that could not be read as its type.
+/// A list item that could not be read as its type.
 #[derive(Clone)]
 pub struct RejectedItem {
     index: usize,
@@ -201,20 +200,20 @@ pub struct RejectedItem {
 }
 
 impl RejectedItem {
-    /// The item's position in the peer's list, counted from 0 over readable and rejected items alike.
+    /// The item's position in the list as received, counted from 0.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Why it could not be read, in at most about 200 bytes. The text may quote words of the peer: escape control
-    /// characters before showing it.
+    /// Why it could not be read, in at most about 200 bytes. It may quote text of the peer: escape control characters before
+    /// showing it.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// The item as the peer wrote it.
+    /// The item's JSON, unchanged.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.raw

@@ -8,29 +8,29 @@ use crate::request::{notifications, requests};
 use crate::{EmptyResult, lenient, methods};
 
 open_enum! {
-    /// How serious a log message is: the levels of RFC 5424.
+    /// The severity of a log message: the levels of RFC 5424.
     LoggingLevel {
-        /// For developers.
+        /// Debug: information for developers.
         Debug = "debug",
-        /// For the record.
+        /// Informational.
         Info = "info",
-        /// Normal but noteworthy.
+        /// Notice: normal but significant.
         Notice = "notice",
-        /// Something may be wrong.
+        /// Warning.
         Warning = "warning",
-        /// Something went wrong.
+        /// Error.
         Error = "error",
-        /// A part does not work.
+        /// Critical: a component has failed.
         Critical = "critical",
-        /// Act at once.
+        /// Alert: action is required immediately.
         Alert = "alert",
-        /// Nothing works.
+        /// Emergency: the system is unusable.
         Emergency = "emergency",
     }
 }
 
 impl LoggingLevel {
-    /// The levels that the specification defines, least serious first.
+    /// The levels that the specification defines, least severe first.
     pub const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -53,7 +53,7 @@ impl LoggingLevel {
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {
-    /// The least serious level to send from now on.
+    /// The least severe level that the server should send.
     pub level: LoggingLevel,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct SetLevelRequestParams {
 crate::confidential::debug! { SetLevelRequestParams { level } sized { meta } }
 
 impl SetLevelRequestParams {
-    /// Asks for messages of this level and of more serious ones.
+    /// Requests messages of this level and of more severe ones.
     #[must_use]
     pub fn new(level: LoggingLevel) -> Self {
         Self { level, meta: None }
@@ -74,12 +74,12 @@ impl SetLevelRequestParams {
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
-    /// How serious it is.
+    /// Its severity.
     pub level: LoggingLevel,
-    /// The part of the server that speaks.
+    /// The name of the logger.
     #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What it says: any JSON value, as raw JSON. Data of the peer: untrusted.
+    /// The content: any JSON value, as raw JSON. Untrusted.
     pub data: Box<RawValue>,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ pub use self::key::{InvalidKey, KeyFault, check_extension_id, check_key};
 use crate::confidential::SizeOnly as _;
 use crate::{ClientCapabilities, Implementation, ProgressToken, ProtocolVersion};
 
-/// On requests, all revisions: asks for progress notifications under this token.
+/// On requests, all revisions: requests progress notifications with this token.
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// On requests, required since 2026-07-28.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -23,17 +23,17 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// On requests, since 2026-07-28.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// On requests, since 2026-07-28: the least serious log level wanted for this request.
+/// On requests, since 2026-07-28: the least severe log level wanted for this request.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// On results, since 2026-07-28. What a server says of itself decides nothing.
+/// On results, since 2026-07-28: name and version of the server, unverified.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// On notifications and results of a listen stream, since 2026-07-28.
+/// On notifications and results of `subscriptions/listen`, since 2026-07-28.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// On messages that belong to a task, 2025-11-25 only.
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// On requests, tasks extension: the tasks that the client considers related.
 pub const RELATED_TASK_IDS: &str = "io.modelcontextprotocol/relatedTaskIds";
-/// On the result that announces a task, 2025-11-25 only: a text for the model to go on with meanwhile.
+/// On the result that creates a task, 2025-11-25 only: a text for the model to continue with until the task has ended.
 pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
 /// W3C Trace Context, since 2026-07-28.
 pub const TRACEPARENT: &str = "traceparent";
@@ -45,16 +45,16 @@ pub const BAGGAGE: &str = "baggage";
 /// Identifier of the tasks extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// Whether the text is a legal `_meta` key: an optional prefix of labels joined by dots and ended by a slash, then a
+/// Whether the text is a valid `_meta` key: an optional prefix of labels separated by dots and ended by a slash, then a
 /// name, which may be empty.
 ///
-/// The grammar came with 2025-06-18; keys that obey it are legal in every revision.
+/// The grammar was introduced with 2025-06-18; keys that follow it are valid in every revision.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
     key::fault(text).is_none()
 }
 
-/// Whether the text is a legal extension identifier: a legal key with a prefix.
+/// Whether the text is a valid extension identifier: a valid key with a prefix.
 #[must_use]
 pub fn is_extension_id(text: &str) -> bool {
     text.contains('/') && is_key(text)
@@ -62,7 +62,7 @@ pub fn is_extension_id(text: &str) -> bool {
 
 /// Whether the key is reserved for the specification under the revision.
 ///
-/// - 2024-11-05 and 2025-03-26 reserve nothing but `progressToken`.
+/// - 2024-11-05 and 2025-03-26 reserve `progressToken` only.
 /// - 2025-06-18 reserves prefixes whose last label but one is `modelcontextprotocol` or `mcp` (`mcp.dev/`).
 /// - Later revisions reserve prefixes whose second label is one of the two (`dev.mcp/`, `com.mcp.tools/`), and
 ///   2026-07-28 also the unprefixed keys of trace context.
@@ -82,10 +82,10 @@ pub fn is_reserved(key: &str, version: ProtocolVersion) -> bool {
     }
 }
 
-/// Whether an application may set the key on a request of its own: it obeys the grammar, and it is not reserved or is
-/// one of the reserved keys that are an application's to set (progress token, log level, related tasks, trace context).
+/// Whether an application may set the key on its requests: it follows the grammar, and it is not reserved or is one of the
+/// reserved keys meant for applications (progress token, log level, related tasks, trace context).
 ///
-/// The keys by which the library identifies itself are not: they would contradict the transport's headers.
+/// The keys with protocol version, client info and client capabilities are not: they could contradict the transport's headers.
 #[must_use]
 pub fn is_for_application(key: &str, version: ProtocolVersion) -> bool {
     const OPEN: &[&str] =
@@ -93,10 +93,10 @@ pub fn is_for_application(key: &str, version: ProtocolVersion) -> bool {
     is_key(key) && (!is_reserved(key, version) || OPEN.contains(&key))
 }
 
-/// A `_meta` object taken apart: raw values by key.
+/// A parsed `_meta` object: raw values by key.
 ///
-/// Types of this crate keep `_meta` as raw JSON, because most of it is never looked at. This is the form to read a
-/// single key from or to build a new object in.
+/// The types of this crate keep `_meta` as raw JSON, because most of it is never read. Use this type to read single keys or to build
+/// a new object.
 ///
 /// ```
 /// use mcp_model::{MetaObject, ProgressToken, meta};
@@ -126,11 +126,11 @@ impl MetaObject {
         Self::default()
     }
 
-    /// What every request carries since 2026-07-28: the version, the client's capabilities cut to it and, unless the
-    /// application keeps it to itself, who the client is.
+    /// The members that every request has since 2026-07-28: the protocol version, the client's capabilities reduced to that
+    /// version and, if given, the client info.
     ///
     /// # Errors
-    /// Never for capabilities that were read from JSON or built here; the signature is that of `serde_json`.
+    /// Never for capabilities that were read from JSON or built here.
     pub fn for_request(
         version: ProtocolVersion,
         capabilities: &ClientCapabilities,
@@ -145,7 +145,7 @@ impl MetaObject {
         Ok(meta)
     }
 
-    /// Takes a raw object apart.
+    /// Parses a raw object.
     ///
     /// # Errors
     /// When it is not a JSON object.
@@ -156,30 +156,30 @@ impl MetaObject {
     /// Writes the object.
     ///
     /// # Errors
-    /// Never for objects built here; the signature is that of `serde_json`.
+    /// Never for objects built here.
     pub fn to_raw(&self) -> serde_json::Result<Box<RawValue>> {
         serde_json::value::to_raw_value(self)
     }
 
-    /// Whether there is no key.
+    /// Whether the object is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The raw value under the key.
+    /// The raw value of the key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
         self.members.get(key).map(AsRef::as_ref)
     }
 
-    /// The value under the key, read as a type; `None` when it is absent, `null` or of another shape.
+    /// The value of the key, read as a type; `None` if it is absent, `null` or of another shape.
     #[must_use]
     pub fn read<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get(key).and_then(|raw| serde_json::from_str::<Option<T>>(raw.get()).ok().flatten())
     }
 
-    /// Sets the key, replacing what was there.
+    /// Sets the key, replacing any previous value.
     ///
     /// # Errors
     /// When the value cannot be written as JSON.
@@ -188,7 +188,7 @@ impl MetaObject {
         Ok(())
     }
 
-    /// Sets the key to raw JSON, replacing what was there.
+    /// Sets the key to raw JSON, replacing any previous value.
     pub fn insert_raw(&mut self, key: impl Into<String>, value: Box<RawValue>) {
         self.set(key.into(), value);
     }
@@ -203,7 +203,7 @@ impl MetaObject {
         self.members.remove(key)
     }
 
-    /// Adds the keys of `caller` that are not here yet: what is set here wins.
+    /// Adds the keys of `caller` that are not set yet; values that are set take precedence.
     pub fn fill_from(&mut self, caller: Self) {
         for (key, value) in caller.members {
             self.members.entry(key).or_insert(value);
@@ -215,14 +215,14 @@ impl MetaObject {
         self.members.iter().map(|(key, value)| (key.as_str(), value.as_ref()))
     }
 
-    /// The progress token, if there is a legible one.
+    /// The progress token, if there is a valid one.
     #[must_use]
     pub fn progress_token(&self) -> Option<ProgressToken> {
         self.read(PROGRESS_TOKEN)
     }
 }
 
-/// Reads one key of a raw `_meta` object; `None` when the object, the key or the shape is not there.
+/// Reads one key of a raw `_meta` object; `None` if the object or the key is absent, or the value has another shape.
 #[must_use]
 pub fn read<T: DeserializeOwned>(meta: Option<&RawValue>, key: &str) -> Option<T> {
     MetaObject::from_raw(meta?).ok()?.read(key)

@@ -14,11 +14,11 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Client to server, legacy: opens the session.
+    /// Client to server, legacy: begins the handshake.
     INITIALIZE = "initialize",
-    /// Both ways, legacy: asks for a sign of life.
+    /// Both ways, legacy: checks whether the peer responds.
     PING = "ping",
-    /// Client to server, modern: asks for versions and capabilities.
+    /// Client to server, modern: requests supported versions and capabilities.
     SERVER_DISCOVER = "server/discover",
     /// Client to server.
     TOOLS_LIST = "tools/list",
@@ -42,17 +42,17 @@ methods! {
     COMPLETION_COMPLETE = "completion/complete",
     /// Client to server, legacy.
     LOGGING_SET_LEVEL = "logging/setLevel",
-    /// Client to server, modern: opens a stream of change notices.
+    /// Client to server, modern: opens a stream of change notifications.
     SUBSCRIPTIONS_LISTEN = "subscriptions/listen",
     /// 2025-11-25 both ways; tasks extension client to server.
     TASKS_GET = "tasks/get",
-    /// 2025-11-25 both ways: waits for the outcome of a task.
+    /// 2025-11-25 both ways: waits for the result of a task.
     TASKS_RESULT = "tasks/result",
     /// 2025-11-25 both ways.
     TASKS_LIST = "tasks/list",
     /// 2025-11-25 both ways; tasks extension client to server.
     TASKS_CANCEL = "tasks/cancel",
-    /// Tasks extension, client to server: answers what a task asked for.
+    /// Tasks extension, client to server: sends the input that a task requires.
     TASKS_UPDATE = "tasks/update",
     /// Server to client; modern servers embed it in `inputRequests`.
     ROOTS_LIST = "roots/list",
@@ -62,7 +62,7 @@ methods! {
     ELICITATION_CREATE = "elicitation/create",
     /// Client to server, legacy: ends the handshake.
     NOTIFICATIONS_INITIALIZED = "notifications/initialized",
-    /// Both ways; modern over stdio, and from servers only for listen streams.
+    /// Both ways; modern over stdio, and from servers only for `subscriptions/listen`.
     NOTIFICATIONS_CANCELLED = "notifications/cancelled",
     /// Legacy both ways; modern from the server.
     NOTIFICATIONS_PROGRESS = "notifications/progress",
@@ -74,9 +74,9 @@ methods! {
     NOTIFICATIONS_PROMPTS_LIST_CHANGED = "notifications/prompts/list_changed",
     /// Server to client.
     NOTIFICATIONS_RESOURCES_LIST_CHANGED = "notifications/resources/list_changed",
-    /// Server to client: a resource's content changed.
+    /// Server to client: a resource has changed.
     NOTIFICATIONS_RESOURCES_UPDATED = "notifications/resources/updated",
-    /// Server to client, modern: first message of a listen stream.
+    /// Server to client, modern: the first message of `subscriptions/listen`.
     NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED = "notifications/subscriptions/acknowledged",
     /// Client to server, legacy.
     NOTIFICATIONS_ROOTS_LIST_CHANGED = "notifications/roots/list_changed",

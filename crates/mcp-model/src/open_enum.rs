@@ -11,17 +11,17 @@ macro_rules! open_enum {
     ) => {
         $(#[$meta])*
         ///
-        /// A value outside the list is kept in `Other`, never refused.
+        /// An unknown value is kept in `Other`, never refused.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$variant_meta])* $variant, )+
-            /// A value that this crate does not know, as the peer spelled it.
+            /// An unknown value, as received.
             Other(Box<str>),
         }
 
         impl $name {
-            /// The spelling on the wire.
+            /// The value on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

@@ -11,16 +11,16 @@ use crate::{ProgressToken, ProtocolVersion, RequestId, lenient, methods, number}
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProgressNotificationParams {
-    /// The token that the request carried.
+    /// The progress token of the request.
     pub progress_token: ProgressToken,
-    /// How far the work is; grows with each notification, in a unit of the sender's choice.
+    /// The progress so far; increases with each notification, in a unit that the sender chooses.
     #[serde(serialize_with = "number::write")]
     pub progress: f64,
-    /// How far it will go, if known.
+    /// The total, if known.
     #[serde(default, deserialize_with = "lenient::scalar")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
-    /// What is going on, for people (2025-03-26 and later). Text of the peer: untrusted.
+    /// A description of the progress (2025-03-26 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -31,13 +31,13 @@ pub struct ProgressNotificationParams {
 crate::confidential::debug! { ProgressNotificationParams { progress_token, progress, total, message } sized { meta } }
 
 impl ProgressNotificationParams {
-    /// Progress for the request that carried the token.
+    /// Progress of the request with this token.
     #[must_use]
     pub fn new(progress_token: impl Into<ProgressToken>, progress: f64) -> Self {
         Self { progress_token: progress_token.into(), progress, total: None, message: None, meta: None }
     }
 
-    /// How far the work is, from 0 to 1, when that can be said: the total is known and positive.
+    /// The progress from 0 to 1, if the total is known and positive.
     #[must_use]
     pub fn fraction(&self) -> Option<f64> {
         let total = self.total.filter(|total| *total > 0.0)?;
@@ -59,10 +59,10 @@ impl ProgressNotificationParams {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CancelledNotificationParams {
-    /// The request that is no longer wanted. A peer under 2025-11-25 may leave it out; such a notice means nothing.
+    /// The cancelled request. Under 2025-11-25 a peer may leave it out; the notification then has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// Why, for people. Text of the peer: untrusted.
+    /// The reason. Untrusted.
     #[serde(default, deserialize_with = "lenient::scalar", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -73,13 +73,13 @@ pub struct CancelledNotificationParams {
 crate::confidential::debug! { CancelledNotificationParams { request_id, reason } sized { meta } }
 
 impl CancelledNotificationParams {
-    /// Cancels the request.
+    /// Cancels the request with this id.
     #[must_use]
     pub fn new(request_id: impl Into<RequestId>) -> Self {
         Self { request_id: Some(request_id.into()), reason: None, meta: None }
     }
 
-    /// Says why.
+    /// Adds a reason.
     #[must_use]
     pub fn with_reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = Some(reason.into());

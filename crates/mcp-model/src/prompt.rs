@@ -16,16 +16,16 @@ use crate::{ContentBlock, Icon, InputResponses, List, ProtocolVersion, ResultTyp
 pub struct Prompt {
     /// The prompt's name, for programs.
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for. Text of the peer: untrusted.
+    /// Its description. Untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What may be filled in; malformed entries are in its [`List::rejected`].
+    /// The arguments; malformed entries are in its [`List::rejected`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<List<PromptArgument>>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -36,38 +36,38 @@ pub struct Prompt {
 crate::confidential::debug! { Prompt { name, title, description, arguments, icons } sized { meta } }
 
 impl Prompt {
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A place in a prompt to fill in.
+/// An argument of a prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptArgument {
     /// The argument's name, for programs.
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is. Text of the peer: untrusted.
+    /// Its description. Untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it must be given; absent means no.
+    /// Whether it is required; absent means no.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
 }
 
 impl PromptArgument {
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 
-    /// Whether it must be given.
+    /// Whether it is required.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.required == Some(true)
@@ -80,7 +80,7 @@ paginated_params! {
 }
 
 paginated_results! {
-    /// Answer to `prompts/list`: one page.
+    /// Result of `prompts/list`: one page.
     ListPromptsResult {
         /// The prompts of this page; malformed ones are in its [`List::rejected`].
         prompts: Prompt
@@ -92,15 +92,15 @@ paginated_results! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetPromptRequestParams {
-    /// The prompt.
+    /// The name of the prompt.
     pub name: String,
-    /// What is filled in, by argument name.
+    /// The arguments, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<BTreeMap<String, String>>,
-    /// Answers to what the server asked for (2026-07-28 and later).
+    /// The input responses, in a retry after `input_required` (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The server's state of an `input_required` round, unchanged (2026-07-28 and later).
+    /// The `requestState` of the `input_required` result, unchanged (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -109,13 +109,13 @@ pub struct GetPromptRequestParams {
 }
 
 impl GetPromptRequestParams {
-    /// Gets the prompt with nothing filled in.
+    /// Requests the prompt without arguments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), arguments: None, input_responses: None, request_state: None, meta: None }
     }
 
-    /// Fills in one argument.
+    /// Adds an argument.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments.get_or_insert_default().insert(name.into(), value.into());
@@ -136,7 +136,7 @@ impl GetPromptRequestParams {
 }
 
 impl fmt::Debug for GetPromptRequestParams {
-    /// Shows neither the values of arguments nor answers, which may hold secrets, nor the state.
+    /// Shows neither the values of arguments nor input responses, which may be secret, nor the state.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.arguments.as_ref().map(|arguments| arguments.keys().collect::<Vec<_>>());
         f.debug_struct("GetPromptRequestParams")
@@ -148,17 +148,17 @@ impl fmt::Debug for GetPromptRequestParams {
     }
 }
 
-/// Answer to `prompts/get`. What it holds goes to a model: untrusted.
+/// Result of `prompts/get`. It is meant for a model, and untrusted.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct GetPromptResult {
-    /// What the prompt is for.
+    /// The description of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The messages; malformed ones are in its [`List::rejected`].
     pub messages: List<PromptMessage>,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
@@ -172,9 +172,9 @@ crate::confidential::debug! { GetPromptResult { description, messages, result_ty
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PromptMessage {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: ContentBlock,
 }
 

@@ -1,34 +1,34 @@
-//! What makes a type the parameters of a request or a notification.
+//! The parameters of requests and notifications.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// The parameters of a request: they know their method and the type of the answer.
+/// The parameters of a request, with its method and the type of its result.
 ///
-/// The direction is not part of the type: `ping` goes both ways, `sampling/createMessage` comes from the server.
-/// An application may implement it for methods of its own.
+/// The direction is not part of the type: `ping` is sent by both sides, `sampling/createMessage` by the server.
+/// Applications may implement it for methods of their own.
 pub trait Request {
     /// The method's name on the wire.
     const METHOD: &'static str;
 
-    /// What a successful answer holds.
+    /// The type of the result.
     type Result: DeserializeOwned;
 
-    /// Reads the result from its JSON text. For the types of this crate that is compiled here; see
+    /// Reads the result from its JSON text. For the types of this crate the code is compiled in this crate; see
     /// [`FromJson`](crate::FromJson).
     ///
     /// # Errors
-    /// When the text is not JSON, or does not fit the type.
+    /// If the text is not JSON, or does not have the shape of the type.
     fn read_result(text: &str) -> serde_json::Result<Self::Result> {
         serde_json::from_str(text)
     }
 
-    /// Writes the parameters as JSON text. For the types of this crate that is compiled here; see
+    /// Writes the parameters as JSON text. For the types of this crate the code is compiled in this crate; see
     /// [`ToJson`](crate::ToJson).
     ///
     /// # Errors
-    /// When they have no JSON form.
+    /// If they cannot be represented in JSON.
     fn write_params(&self) -> serde_json::Result<Box<RawValue>>
     where
         Self: Serialize,
@@ -143,8 +143,8 @@ macro_rules! paginated_params {
         #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
         #[non_exhaustive]
         pub struct $name {
-            /// Where to go on: the `nextCursor` of the page before, unchanged; `None` asks for the first page. The
-            /// empty string is a cursor like any other.
+            /// The `nextCursor` of the previous page, unchanged; `None` requests the first page. The empty string is a valid
+            /// cursor.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub cursor: Option<String>,
             /// Additional metadata, as raw JSON.
@@ -155,13 +155,13 @@ macro_rules! paginated_params {
         $crate::confidential::debug! { $name { cursor } sized { meta } }
 
         impl $name {
-            /// Asks for the first page.
+            /// Requests the first page.
             #[must_use]
             pub fn new() -> Self {
                 Self::default()
             }
 
-            /// Asks for the page behind `cursor`.
+            /// Requests the page at `cursor`.
             #[must_use]
             pub fn after(cursor: impl Into<String>) -> Self {
                 Self { cursor: Some(cursor.into()), meta: None }
@@ -186,24 +186,24 @@ macro_rules! paginated_results {
         pub struct $name {
             $(#[$list_attribute])*
             pub $list: $crate::List<$item>,
-            /// Where the next page begins; the empty string is a cursor, `None` is the end.
+            /// The cursor of the next page; `None` at the end. The empty string is a valid cursor.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub next_cursor: Option<String>,
-            /// How long the page stays fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+            /// How long the page is fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
             #[serde(
                 default,
                 deserialize_with = "crate::lenient::count",
                 skip_serializing_if = "Option::is_none"
             )]
             pub ttl_ms: Option<u64>,
-            /// Who may be served from a cache of it (2026-07-28 and later).
+            /// Who may get a cached copy of it (2026-07-28 and later).
             #[serde(
                 default,
                 deserialize_with = "crate::lenient::hint",
                 skip_serializing_if = "Option::is_none"
             )]
             pub cache_scope: Option<$crate::CacheScope>,
-            /// How to read the result (2026-07-28 and later).
+            /// The `resultType`: how to read the result (2026-07-28 and later).
             #[serde(
                 default,
                 deserialize_with = "crate::lenient::result_type",
@@ -225,15 +225,15 @@ macro_rules! paginated_results {
     )+ };
 }
 
-/// Parameters of a request whose answer comes in pages.
+/// Parameters of a paginated request.
 pub trait Paginated: Request {
-    /// Chooses the page.
+    /// Sets the cursor.
     fn set_cursor(&mut self, cursor: Option<String>);
 }
 
-/// An answer that may have a page behind it.
+/// A page of a paginated result.
 pub trait Page {
-    /// The cursor of the next page, or `None` at the end. The empty string is a cursor, not the end.
+    /// The cursor of the next page, or `None` at the end. The empty string is a valid cursor.
     fn next_cursor(&self) -> Option<&str>;
 }
 

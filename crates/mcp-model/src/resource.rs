@@ -1,4 +1,4 @@
-//! Resources: what a server offers to read, and what reading gives.
+//! Resources that a server offers, and their contents.
 
 mod contents;
 
@@ -23,26 +23,26 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// The resource's address.
+    /// The URI of the resource.
     pub uri: String,
     /// Its name, for programs.
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is. Text of the peer: untrusted.
+    /// Its description. Untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its type.
+    /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Its size in bytes, before any encoding.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
-    /// Hints. Untrusted.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON.
@@ -53,35 +53,35 @@ pub struct Resource {
 crate::confidential::debug! { Resource { uri, name, title, description, mime_type, size, icons, annotations } sized { meta } }
 
 impl Resource {
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A family of resources that the server offers.
+/// A template for resources that the server offers.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ResourceTemplate {
-    /// The addresses of the family, as an RFC 6570 template.
+    /// The URI template (RFC 6570).
     pub uri_template: String,
     /// Its name, for programs.
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for. Text of the peer: untrusted.
+    /// Its description. Untrusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The type of all resources of the family, if it is the same.
+    /// The MIME type of all its resources, if it is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
-    /// Hints. Untrusted.
+    /// Annotations. Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Additional metadata, as raw JSON.
@@ -92,7 +92,7 @@ pub struct ResourceTemplate {
 crate::confidential::debug! { ResourceTemplate { uri_template, name, title, description, mime_type, icons, annotations } sized { meta } }
 
 impl ResourceTemplate {
-    /// What to show to people: the title if there is one, else the name.
+    /// The name to display: the title if there is one, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
@@ -107,12 +107,12 @@ paginated_params! {
 }
 
 paginated_results! {
-    /// Answer to `resources/list`: one page.
+    /// Result of `resources/list`: one page.
     ListResourcesResult {
         /// The resources of this page; malformed ones are in its [`List::rejected`].
         resources: Resource
     }
-    /// Answer to `resources/templates/list`: one page.
+    /// Result of `resources/templates/list`: one page.
     ListResourceTemplatesResult {
         /// The templates of this page; malformed ones are in its [`List::rejected`].
         resource_templates: ResourceTemplate
@@ -124,12 +124,12 @@ paginated_results! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceRequestParams {
-    /// The resource's address.
+    /// The URI of the resource.
     pub uri: String,
-    /// Answers to what the server asked for (2026-07-28 and later).
+    /// The input responses, in a retry after `input_required` (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The server's state of an `input_required` round, unchanged (2026-07-28 and later).
+    /// The `requestState` of the `input_required` result, unchanged (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -138,7 +138,7 @@ pub struct ReadResourceRequestParams {
 }
 
 impl ReadResourceRequestParams {
-    /// Reads the resource at the address.
+    /// Requests the resource with this URI.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), input_responses: None, request_state: None, meta: None }
@@ -157,7 +157,7 @@ impl ReadResourceRequestParams {
 }
 
 impl fmt::Debug for ReadResourceRequestParams {
-    /// Shows neither the answers, which may be a person's, nor the state.
+    /// Shows neither the input responses, which may be personal, nor the state.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReadResourceRequestParams")
             .field("uri", &self.uri)
@@ -167,22 +167,22 @@ impl fmt::Debug for ReadResourceRequestParams {
     }
 }
 
-/// Answer to `resources/read`.
+/// Result of `resources/read`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReadResourceResult {
-    /// The contents; several when the address stands for several resources. Malformed ones are
+    /// The contents; several if the URI stands for several resources. Malformed ones are
     /// [`ResourceContents::Unknown`].
     #[serde(deserialize_with = "capped")]
     pub contents: Vec<ResourceContents>,
-    /// How long the contents stay fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
+    /// How long the contents are fresh, in milliseconds (2026-07-28 and later); negative counts as 0.
     #[serde(default, deserialize_with = "lenient::count", skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
-    /// Who may be served from a cache of it (2026-07-28 and later).
+    /// Who may get a cached copy of it (2026-07-28 and later).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
@@ -204,7 +204,7 @@ macro_rules! uri_params {
         #[derive(Clone, Serialize, Deserialize)]
         #[non_exhaustive]
         pub struct $name {
-            /// The resource's address.
+            /// The URI of the resource.
             pub uri: String,
             /// Additional metadata, as raw JSON.
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ macro_rules! uri_params {
         $crate::confidential::debug! { $name { uri } sized { meta } }
 
         impl $name {
-            /// Names the resource at the address.
+            /// For the resource with this URI.
             #[must_use]
             pub fn new(uri: impl Into<String>) -> Self {
                 Self { uri: uri.into(), meta: None }
@@ -228,7 +228,7 @@ uri_params! {
     SubscribeRequestParams;
     /// Parameters of `resources/unsubscribe` (legacy revisions).
     UnsubscribeRequestParams;
-    /// Parameters of `notifications/resources/updated`. The address may name a part of a subscribed resource.
+    /// Parameters of `notifications/resources/updated`. The URI may be that of a sub-resource of a subscribed one.
     ResourceUpdatedNotificationParams;
 }
 

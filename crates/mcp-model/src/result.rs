@@ -1,4 +1,4 @@
-//! What all results share: the empty result, and the `resultType` that says how to read one.
+//! The empty result, and the `resultType` of every result.
 
 use std::fmt;
 
@@ -9,31 +9,31 @@ use serde_json::value::RawValue;
 use crate::open_enum::open_enum;
 
 open_enum! {
-    /// How to read a result (2026-07-28 and later).
+    /// The `resultType` of a result: how to read it (2026-07-28 and later).
     ///
     /// A result without it is complete. A value that is neither a core value nor that of a declared extension makes
     /// the result invalid: see [`inspect_result_type`].
     ResultType {
-        /// The request is done and the result is final.
+        /// The request is complete and the result is final.
         Complete = "complete",
-        /// The server needs answers first; read the result as [`InputRequiredResult`](crate::InputRequiredResult).
+        /// The server requires input first; read the result as [`InputRequiredResult`](crate::InputRequiredResult).
         InputRequired = "input_required",
-        /// The server made a task of the request (tasks extension).
+        /// The server has created a task for the request (tasks extension).
         Task = "task",
     }
 }
 
 /// Finds the `resultType` of a result's JSON text without reading the rest.
 ///
-/// Modern results must be looked at this way *before* they are read as a type: every type of this crate tolerates
-/// unknown members, and would make an empty success out of an `input_required` result. On a legacy connection the
-/// member has no meaning and must not be looked at.
+/// Call it on the results of 2026-07-28 *before* reading them as a type: every type of this crate tolerates unknown members, and
+/// would read an `input_required` result as an empty success. Under legacy revisions the member has no meaning and must be
+/// ignored.
 ///
-/// An absent or `null` member reads as [`ResultType::Complete`]. Which values to accept is the caller's decision,
-/// because it depends on the declared extensions; everything else makes the request fail, without a retry.
+/// An absent or `null` member reads as [`ResultType::Complete`]. The caller decides which values to accept, because that depends on
+/// the declared extensions; all others must fail the request, without a retry.
 ///
-/// For [`CallToolResult`](crate::CallToolResult), of which no member is required, one pass can do: read it, and look at
-/// its `result_type` before anything else.
+/// [`CallToolResult`](crate::CallToolResult) has no required member, so one pass is enough for it: read it, and check its
+/// `result_type` first.
 ///
 /// ```
 /// use mcp_model::{ResultType, inspect_result_type};
@@ -99,15 +99,14 @@ impl Visitor<'_> for IsResultType {
     }
 }
 
-/// A result that says only "done".
+/// A result without content.
 ///
-/// Reading accepts any JSON value: a server that answers a `ping` has shown what it was asked to show, whatever it
-/// wrote.
+/// Reading accepts any JSON value: that the server responded is enough.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmptyResult {
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.

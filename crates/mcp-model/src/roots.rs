@@ -1,4 +1,4 @@
-//! Roots: the places of the file system that the client shows to the server.
+//! Roots: the directories and files that the client exposes to the server.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,9 +10,9 @@ use crate::{ProtocolVersion, methods};
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
-    /// Its address, which must begin with `file://`; see [`Root::is_file`].
+    /// Its URI, which must begin with `file://`; see [`Root::is_file`].
     pub uri: String,
-    /// A name to show to people.
+    /// A display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -23,20 +23,20 @@ pub struct Root {
 crate::confidential::debug! { Root { uri, name } sized { meta } }
 
 impl Root {
-    /// A root at the address.
+    /// A root with this URI.
     #[must_use]
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), name: None, meta: None }
     }
 
-    /// Adds a name to show to people.
+    /// Adds a display name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Whether the address begins with `file://`, as every revision demands.
+    /// Whether the URI begins with `file://`, as every revision requires.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.uri.split_at_checked(7).is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("file://"))
@@ -44,13 +44,13 @@ impl Root {
 }
 
 bare_params! {
-    /// Parameters of `roots/list`, which the server sends.
+    /// Parameters of `roots/list`, sent by the server.
     ListRootsRequestParams;
     /// Parameters of `notifications/roots/list_changed` (legacy revisions).
     RootsListChangedNotificationParams;
 }
 
-/// Answer to `roots/list`, which the client gives.
+/// Result of `roots/list`, sent by the client.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListRootsResult {
@@ -64,7 +64,7 @@ pub struct ListRootsResult {
 crate::confidential::debug! { ListRootsResult { roots } sized { meta } }
 
 impl ListRootsResult {
-    /// These roots.
+    /// A result with these roots.
     #[must_use]
     pub fn new(roots: Vec<Root>) -> Self {
         Self { roots, meta: None }

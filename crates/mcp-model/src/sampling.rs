@@ -1,4 +1,4 @@
-//! Sampling: the server asks the client's model for a message.
+//! Sampling: the server requests a message from the client's model.
 
 mod message;
 mod preferences;
@@ -18,34 +18,33 @@ use crate::request::other_requests;
 use crate::version::NotInVersion;
 use crate::{List, ProtocolVersion, Role, TaskMetadata, Tool, lenient, methods, number};
 
-/// Parameters of `sampling/createMessage`. All of it is the server's word: show it to a person before it reaches a
-/// model.
+/// Parameters of `sampling/createMessage`. All of it is untrusted: show it to the user before it reaches a model.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageRequestParams {
-    /// The conversation; not to be kept between requests.
+    /// The messages of the conversation. Do not keep them between requests.
     pub messages: Vec<SamplingMessage>,
-    /// Which model the server would like; the choice is the client's.
+    /// The server's model preferences; the client chooses.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
     /// A system prompt; the client may change or ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// What to add of the context of MCP servers; the client may ignore it. Absent means none.
+    /// Which context of MCP servers to include; the client may ignore it. Absent means none.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The sampling temperature; the client may ignore it.
     #[serde(default, deserialize_with = "lenient::hint")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The most tokens to sample. The client must respect it and may sample fewer.
+    /// The maximum number of tokens to sample. The client must respect it and may sample fewer.
     #[serde(deserialize_with = "lenient::required_count")]
     pub max_tokens: u64,
-    /// Where to stop; the client may ignore it.
+    /// Stop sequences; the client may ignore them.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// For the provider of the model, as raw JSON; the client may ignore it.
+    /// Metadata for the model provider, as raw JSON; the client may ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,
     /// Tools the model may use, within this request (2025-11-25 and later); malformed ones are in its
@@ -55,7 +54,7 @@ pub struct CreateMessageRequestParams {
     /// How the model may use them (2025-11-25 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Makes the request a task (2025-11-25 only); to be ignored by a client that did not declare it.
+    /// Requests a task (2025-11-25 only); a client that did not declare it ignores this.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     /// Additional metadata, as raw JSON.
@@ -66,7 +65,7 @@ pub struct CreateMessageRequestParams {
 crate::confidential::debug! { CreateMessageRequestParams { messages, model_preferences, system_prompt, include_context, temperature, max_tokens, stop_sequences, tools, tool_choice, task } sized { meta, metadata } }
 
 impl CreateMessageRequestParams {
-    /// Whether the request uses tools, which it may only do if the client declared `sampling.tools`.
+    /// Whether the request uses tools, which requires that the client declared `sampling.tools`.
     #[must_use]
     pub fn uses_tools(&self) -> bool {
         self.tools.is_some() || self.tool_choice.is_some()
@@ -75,7 +74,7 @@ impl CreateMessageRequestParams {
     /// Checks the rules for tool messages: see [`ToolMessageFault`].
     ///
     /// # Errors
-    /// The first breach, to be answered with "invalid params" where there is a channel for an answer.
+    /// The first violation; answer the request with "invalid params".
     pub fn check_tool_messages(&self) -> Result<(), ToolMessageFault> {
         tool_rules::check(&self.messages)
     }
@@ -93,49 +92,49 @@ pub struct ToolChoice {
 open_enum! {
     /// How the model may use tools.
     ToolChoiceMode {
-        /// As it likes.
+        /// The model decides.
         Auto = "auto",
-        /// Not at all.
+        /// The model must not use tools.
         None = "none",
-        /// It must use one.
+        /// The model must use a tool.
         Required = "required",
     }
 }
 
 open_enum! {
-    /// What to add of the context of MCP servers.
+    /// Which context of MCP servers to include.
     IncludeContext {
-        /// Of all servers.
+        /// That of all servers.
         AllServers = "allServers",
-        /// Nothing.
+        /// None.
         None = "none",
-        /// Of the server that asks.
+        /// That of the requesting server.
         ThisServer = "thisServer",
     }
 }
 
 open_enum! {
-    /// Why the model stopped. The set is open by the specification.
+    /// Why the model stopped. The specification allows other values.
     StopReason {
-        /// It was done.
+        /// The end of its turn.
         EndTurn = "endTurn",
-        /// It reached the limit of tokens.
+        /// The maximum number of tokens.
         MaxTokens = "maxTokens",
-        /// It met a stop sequence.
+        /// A stop sequence.
         StopSequence = "stopSequence",
-        /// It asks for tool calls (2025-11-25 and later).
+        /// It requests tool calls (2025-11-25 and later).
         ToolUse = "toolUse",
     }
 }
 
-/// Answer to `sampling/createMessage`, which the client gives.
+/// Result of `sampling/createMessage`, sent by the client.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CreateMessageResult {
-    /// Who speaks: the assistant.
+    /// The role: the assistant.
     pub role: Role,
-    /// What the model said.
+    /// The content of the message.
     pub content: SamplingContent,
     /// The model that was used.
     pub model: String,
@@ -150,7 +149,7 @@ pub struct CreateMessageResult {
 crate::confidential::debug! { CreateMessageResult { role, content, model, stop_reason } sized { meta } }
 
 impl CreateMessageResult {
-    /// What `model` said.
+    /// A message of `model`.
     #[must_use]
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {
@@ -162,18 +161,18 @@ impl CreateMessageResult {
         }
     }
 
-    /// Says why the model stopped.
+    /// Sets why the model stopped.
     #[must_use]
     pub fn with_stop_reason(mut self, reason: StopReason) -> Self {
         self.stop_reason = Some(reason);
         self
     }
 
-    /// Keeps only what the revision defines. A list of one block becomes that block where lists do not exist.
+    /// Keeps only what the revision defines. Under revisions without lists, a list of one block becomes that block.
     ///
     /// # Errors
-    /// When the content cannot be said under the revision: several blocks, tool blocks before 2025-11-25, sounds
-    /// before 2025-03-26, or a block of an unknown kind.
+    /// If the revision cannot represent the content: several blocks or tool blocks before 2025-11-25, audio before 2025-03-26, or
+    /// a block of an unknown type.
     pub fn for_version(mut self, version: ProtocolVersion) -> Result<Self, NotInVersion> {
         self.content = self.content.for_version(version)?;
         Ok(self)

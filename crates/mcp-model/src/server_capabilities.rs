@@ -1,4 +1,4 @@
-//! What a server declares that it can do.
+//! The capabilities that a server declares.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{ProtocolVersion, Settings, lenient, methods};
 
 /// The server's capabilities, of every revision.
 ///
-/// Reading is forgiving: `null` and `false` count as "not declared", any other value of an unexpected shape as
+/// Reading is lenient: `null` and `false` count as "not declared", any other value of an unexpected shape as
 /// "declared without settings", and members that the specification does not define are kept in
 /// [`ServerCapabilities::other`].
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct ServerCapabilities {
     pub experimental: BTreeMap<String, Settings>,
     /// The server sends log messages.
     pub logging: Option<Settings>,
-    /// The server completes arguments (2025-03-26 and later).
+    /// The server supports completion (2025-03-26 and later).
     pub completions: Option<Settings>,
     /// The server offers prompts.
     pub prompts: Option<ListChangedCapability>,
@@ -32,7 +32,7 @@ pub struct ServerCapabilities {
     pub tasks: Option<ServerTasksCapability>,
     /// Extensions by identifier (2026-07-28 and later).
     pub extensions: BTreeMap<String, Settings>,
-    /// Every other member, as raw JSON: the set is open.
+    /// All other members, as raw JSON, because the set is open.
     pub other: BTreeMap<String, Box<RawValue>>,
 }
 
@@ -78,7 +78,7 @@ impl ServerCapabilities {
         self.extensions.contains_key(id)
     }
 
-    /// Whether the client may send the method: nothing gates it, or the server declared what gates it.
+    /// Whether the client may send the method: it needs no capability, or the server declared the one that it needs.
     ///
     /// ```
     /// use mcp_model::{ProtocolVersion, ServerCapabilities, methods};
@@ -96,23 +96,23 @@ impl ServerCapabilities {
     }
 }
 
-/// One thing that a server may declare.
+/// A feature that a server may declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerFeature {
-    /// Completing arguments.
+    /// Completion.
     Completions,
     /// Log messages.
     Logging,
     /// Prompts.
     Prompts,
-    /// Notices when the list of prompts changes.
+    /// Notifications when the list of prompts changes.
     PromptsListChanged,
     /// Resources.
     Resources,
-    /// Notices when the list of resources changes.
+    /// Notifications when the list of resources changes.
     ResourcesListChanged,
-    /// Notices when one resource changes.
+    /// Notifications when a resource changes.
     ResourcesSubscribe,
     /// Tasks (2025-11-25).
     Tasks,
@@ -124,13 +124,13 @@ pub enum ServerFeature {
     TasksToolsCall,
     /// Tools.
     Tools,
-    /// Notices when the list of tools changes.
+    /// Notifications when the list of tools changes.
     ToolsListChanged,
 }
 
 impl ServerFeature {
-    /// What the server must have declared before a client sends the method under the revision; `None` when nothing
-    /// gates it.
+    /// The capability that the server must have declared before a client may send the method under the revision; `None` if it
+    /// needs none.
     #[must_use]
     pub fn required_by(method: &str, version: ProtocolVersion) -> Option<Self> {
         match method {

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A JSON object with the settings of a capability; `{}` says "supported, nothing to set".
+/// A JSON object with the settings of a capability; `{}` means "supported, without settings".
 #[derive(Debug, Clone)]
 pub struct Settings(Option<Box<RawValue>>);
 
@@ -18,13 +18,13 @@ impl Settings {
         Self(None)
     }
 
-    /// Takes raw JSON, which must be an object: a capability's value is never `true` or a list.
+    /// Settings from raw JSON; `None` if it is not an object.
     #[must_use]
     pub fn from_raw(raw: Box<RawValue>) -> Option<Self> {
         raw.get().starts_with('{').then_some(Self(Some(raw)))
     }
 
-    /// Declares an extension with these settings, in the capabilities or the configuration that `extensions` is of.
+    /// Declares an extension with these settings, by adding it to `extensions`.
     pub fn declare_in(self, extensions: &mut BTreeMap<String, Self>, id: &str) {
         extensions.insert(id.to_owned(), self);
     }

@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: change notices of a modern server.
+//! `subscriptions/listen`: change notifications (2026-07-28 and later).
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use serde_json::value::RawValue;
 use crate::request::{notifications, other_requests};
 use crate::{EmptyResult, RequestId, ResultType, lenient, meta, methods};
 
-/// Which notices a client wants, or a server grants.
+/// The notifications that a client requests, or a server grants.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionFilter {
-    /// Notices when the list of tools changes.
+    /// Notifications when the list of tools changes.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub tools_list_changed: Option<bool>,
-    /// Notices when the list of prompts changes.
+    /// Notifications when the list of prompts changes.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub prompts_list_changed: Option<bool>,
-    /// Notices when the list of resources changes.
+    /// Notifications when the list of resources changes.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
-    /// Notices when one of these resources, or a part of one, changes.
+    /// Notifications when one of these resources, or a sub-resource, changes.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
-    /// Notices when one of these tasks changes (tasks extension).
+    /// Notifications when one of these tasks changes (tasks extension).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub task_ids: Option<Vec<String>>,
 }
 
 impl fmt::Debug for SubscriptionFilter {
-    /// Counts the tasks: whoever knows the id of one may be able to use it.
+    /// Shows the number of tasks, since a task id may be enough to use the task.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SubscriptionFilter")
             .field("tools_list_changed", &self.tools_list_changed)
@@ -44,7 +44,7 @@ impl fmt::Debug for SubscriptionFilter {
 }
 
 impl SubscriptionFilter {
-    /// No notices.
+    /// No notifications.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -61,8 +61,8 @@ impl SubscriptionFilter {
             && !some(&self.task_ids)
     }
 
-    /// Whether notifications of the method belong to what is selected. Which resource or task one is about is not
-    /// looked at: a notice may name a part of a subscribed resource.
+    /// Whether the filter selects notifications of this method. The resource or task is not checked: a notification may name a
+    /// sub-resource of a subscribed resource.
     #[must_use]
     pub fn selects(&self, method: &str) -> bool {
         match method {
@@ -77,7 +77,7 @@ impl SubscriptionFilter {
         }
     }
 
-    /// What is selected here and not in `granted`: what a server left out of its acknowledgement.
+    /// What is selected here and not in `granted`: the part that a server did not acknowledge.
     #[must_use]
     pub fn missing_from(&self, granted: &Self) -> Self {
         let flag = |wanted: Option<bool>, granted: Option<bool>| {
@@ -103,7 +103,7 @@ impl SubscriptionFilter {
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionsListenRequestParams {
-    /// What the client wants.
+    /// The notifications that the client requests.
     pub notifications: SubscriptionFilter,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -113,22 +113,22 @@ pub struct SubscriptionsListenRequestParams {
 crate::confidential::debug! { SubscriptionsListenRequestParams { notifications } sized { meta } }
 
 impl SubscriptionsListenRequestParams {
-    /// Asks for these notices.
+    /// Requests these notifications.
     #[must_use]
     pub fn new(notifications: SubscriptionFilter) -> Self {
         Self { notifications, meta: None }
     }
 }
 
-/// Answer to `subscriptions/listen`: the server ends the stream on purpose. Reading accepts any JSON value.
+/// Result of `subscriptions/listen`, with which the server ends the subscription. Reading accepts any JSON value.
 #[derive(Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SubscriptionsListenResult {
-    /// How to read the result.
+    /// The `resultType`: how to read the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
-    /// Additional metadata, as raw JSON; names the subscription that ends.
+    /// Additional metadata, as raw JSON, with the id of the subscription.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
@@ -142,22 +142,22 @@ impl<'de> Deserialize<'de> for SubscriptionsListenResult {
     }
 }
 
-/// Parameters of `notifications/subscriptions/acknowledged`, the first message of a listen stream.
+/// Parameters of `notifications/subscriptions/acknowledged`, the first message of a subscription.
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SubscriptionsAcknowledgedNotificationParams {
-    /// What the server grants; it may be less than was asked for.
+    /// What the server grants; possibly less than requested.
     #[serde(default, deserialize_with = "lenient::null_is_empty")]
     pub notifications: SubscriptionFilter,
-    /// Additional metadata, as raw JSON; names the subscription.
+    /// Additional metadata, as raw JSON, with the id of the subscription.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Box<RawValue>>,
 }
 
 crate::confidential::debug! { SubscriptionsAcknowledgedNotificationParams { notifications } sized { meta } }
 
-/// The subscription that a notification or result on a listen stream belongs to: the id of the listen request, which
-/// is to be compared without turning strings into numbers.
+/// The subscription that a notification or result belongs to: the id of its `subscriptions/listen` request. A string never equals a
+/// number.
 #[must_use]
 pub fn subscription_id(meta: Option<&RawValue>) -> Option<RequestId> {
     meta::read(meta, meta::SUBSCRIPTION_ID)

@@ -1,8 +1,8 @@
-//! Tasks: requests that outlive their answer.
+//! Tasks: requests whose result is fetched later.
 //!
-//! Two designs share the name. 2025-11-25 has tasks in its core, asked for by the client; with 2026-07-28 they are the
-//! extension `io.modelcontextprotocol/tasks`, decided by the server. The types here read both: where the two spell a
-//! member differently (`ttl` and `ttlMs`, `pollInterval` and `pollIntervalMs`), either spelling is read.
+//! There are two designs. In 2025-11-25 tasks are part of the protocol, and the client requests them; with 2026-07-28 they are the
+//! extension `io.modelcontextprotocol/tasks`, and the server decides. The types here read both: where the names of members differ
+//! (`ttl` and `ttlMs`, `pollInterval` and `pollIntervalMs`), either is read.
 
 mod reading;
 
@@ -22,40 +22,40 @@ use crate::open_enum::open_enum;
 use crate::request::{notifications, other_requests, paginated_params, requests};
 use crate::{EmptyResult, InputRequests, InputResponses, List, Page, ResultType, lenient, methods};
 
-/// Makes a request a task (2025-11-25 only).
+/// Requests that a request be run as a task (2025-11-25 only).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TaskMetadata {
-    /// How long the receiver should keep the task after its creation, in milliseconds; `None` leaves it the choice.
+    /// How long the receiver should keep the task after its creation, in milliseconds; `None` leaves that to the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
 impl TaskMetadata {
-    /// A task that is kept as long as the receiver likes.
+    /// A task that is kept as long as the receiver decides.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A task that is kept for so many milliseconds after its creation.
+    /// A task that is kept for `ttl` milliseconds after its creation.
     #[must_use]
     pub fn kept_for_ms(ttl: u64) -> Self {
         Self { ttl: Some(ttl) }
     }
 }
 
-/// Names the task that a message belongs to, under [`meta::RELATED_TASK`](crate::meta::RELATED_TASK) (2025-11-25).
+/// The task that a message belongs to; the value of [`meta::RELATED_TASK`](crate::meta::RELATED_TASK) (2025-11-25).
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RelatedTaskMetadata {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
 }
 
 impl RelatedTaskMetadata {
-    /// Names the task.
+    /// For the task with this id.
     #[must_use]
     pub fn new(task_id: impl Into<String>) -> Self {
         Self { task_id: task_id.into() }
@@ -63,24 +63,24 @@ impl RelatedTaskMetadata {
 }
 
 impl fmt::Debug for RelatedTaskMetadata {
-    /// Shows the length of the id: whoever knows it may be able to use the task.
+    /// Shows the length of the id, since the id may be enough to use the task.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RelatedTaskMetadata").field("task_id_bytes", &self.task_id.len()).finish()
     }
 }
 
 open_enum! {
-    /// Where a task stands.
+    /// The status of a task.
     TaskStatus {
         /// It was cancelled.
         Cancelled = "cancelled",
-        /// It is done, and there is a result.
+        /// It has completed, and there is a result.
         Completed = "completed",
-        /// It ended with an error.
+        /// It has failed with an error.
         Failed = "failed",
-        /// It waits for answers.
+        /// It waits for input.
         InputRequired = "input_required",
-        /// It is at work.
+        /// It is running.
         Working = "working",
     }
 }
@@ -98,29 +98,28 @@ impl TaskStatus {
 #[serde(rename_all = "camelCase", try_from = "Flat")]
 #[non_exhaustive]
 pub struct Task {
-    /// Names the task. Whoever knows it may be able to use it: treat it as a secret where that matters. `Debug` leaves it out.
+    /// The id of the task. It may be enough to use the task, so treat it as a secret where that matters. `Debug` leaves it out.
     pub task_id: String,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// More about the status, for people. Text of the peer: untrusted.
+    /// A description of the status. Untrusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was made, in ISO 8601. A peer must say so; one that does not is tolerated.
+    /// When it was created, in ISO 8601. Required by the specification; its absence is tolerated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// When it last changed, in ISO 8601. A peer must say so; one that does not is tolerated.
+    /// When it last changed, in ISO 8601. Required by the specification; its absence is tolerated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_updated_at: Option<String>,
-    /// How long it is kept after its creation, in milliseconds; `None` means without limit, or that the peer does not
-    /// say.
+    /// How long it is kept after its creation, in milliseconds; `None` if unlimited or unknown.
     pub ttl_ms: Option<u64>,
-    /// How long to wait between questions, in milliseconds.
+    /// How long to wait between polls, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
 }
 
 impl fmt::Debug for Task {
-    /// Shows the length of the id: whoever knows it may be able to use the task.
+    /// Shows the length of the id, since the id may be enough to use the task.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
             .field("task_id_bytes", &self.task_id.len())
@@ -135,7 +134,7 @@ impl fmt::Debug for Task {
 }
 
 impl Task {
-    /// A task of which nothing more is known.
+    /// A task with this id and status.
     #[must_use]
     pub fn new(task_id: impl Into<String>, status: TaskStatus) -> Self {
         Self {
@@ -150,9 +149,9 @@ impl Task {
     }
 }
 
-/// Says that a request became a task.
+/// The result that a task was created for a request.
 ///
-/// 2025-11-25: the answer to a request with `task`. Extension: the answer to `tools/call` whose `resultType` is
+/// 2025-11-25: the result of a request with `task`. Extension: the result of `tools/call` with the `resultType`
 /// [`ResultType::Task`].
 #[derive(Clone, Deserialize)]
 #[serde(try_from = "Flat")]
@@ -160,7 +159,7 @@ impl Task {
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
@@ -176,7 +175,7 @@ macro_rules! task_params {
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
         pub struct $name {
-            /// The task.
+            /// The id of the task.
             pub task_id: String,
             /// Additional metadata, as raw JSON.
             #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +183,7 @@ macro_rules! task_params {
         }
 
         impl fmt::Debug for $name {
-            /// Shows the length of the id: whoever knows it may be able to use the task.
+            /// Shows the length of the id, since the id may be enough to use the task.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($name))
                     .field("task_id_bytes", &self.task_id.len())
@@ -194,7 +193,7 @@ macro_rules! task_params {
         }
 
         impl $name {
-            /// Names the task.
+            /// For the task with this id.
             #[must_use]
             pub fn new(task_id: impl Into<String>) -> Self {
                 Self { task_id: task_id.into(), meta: None }
@@ -212,27 +211,27 @@ task_params! {
     CancelTaskRequestParams;
 }
 
-/// Answer to `tasks/get`, and the content of `notifications/tasks`.
+/// Result of `tasks/get`, and the content of `notifications/tasks`.
 #[derive(Clone, Deserialize)]
 #[serde(try_from = "Flat")]
 #[non_exhaustive]
 pub struct GetTaskResult {
     /// The task.
     pub task: Task,
-    /// What it asks for, while it waits for answers (extension).
+    /// The input requests, while it waits for input (extension).
     pub input_requests: Option<InputRequests>,
-    /// What the request gave, once it is completed: a result of the request's own type, as raw JSON (extension).
+    /// The result of the request, once the task has completed, as raw JSON (extension).
     pub result: Option<Box<RawValue>>,
-    /// The JSON-RPC error object it failed with, as raw JSON (extension).
+    /// The JSON-RPC error object with which it failed, as raw JSON (extension).
     pub error: Option<Box<RawValue>>,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
 }
 
 impl fmt::Debug for GetTaskResult {
-    /// Shows the keys of the questions, not their text.
+    /// Shows the keys of the input requests, not their content.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys = self.input_requests.as_ref().map(|requests| requests.keys().collect::<Vec<_>>());
         f.debug_struct("GetTaskResult")
@@ -244,7 +243,7 @@ impl fmt::Debug for GetTaskResult {
     }
 }
 
-/// Answer to `tasks/result`: whatever the request itself would have given, as raw JSON (2025-11-25 only).
+/// Result of `tasks/result`: the result of the request itself, as raw JSON (2025-11-25 only).
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 #[non_exhaustive]
@@ -256,7 +255,7 @@ pub struct GetTaskPayloadResult {
 crate::confidential::debug! { GetTaskPayloadResult {} sized { raw } }
 
 impl GetTaskPayloadResult {
-    /// Reads the result as the type that belongs to the original request.
+    /// Reads the result as the result type of the original request.
     ///
     /// # Errors
     /// When the result does not have the shape of `T`.
@@ -270,14 +269,14 @@ paginated_params! {
     ListTasksRequestParams;
 }
 
-/// Answer to `tasks/list`: one page (2025-11-25 only).
+/// Result of `tasks/list`: one page (2025-11-25 only).
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ListTasksResult {
     /// The tasks of this page; malformed ones are in its [`List::rejected`].
     pub tasks: List<Task>,
-    /// Where the next page begins; the empty string is a cursor, `None` is the end.
+    /// The cursor of the next page; `None` at the end. The empty string is a valid cursor.
     #[serde(default)]
     pub next_cursor: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -293,14 +292,14 @@ impl Page for ListTasksResult {
     }
 }
 
-/// Answer to `tasks/cancel`. The cancellation may still come too late: `tasks/get` tells.
+/// Result of `tasks/cancel`. The task may have ended before; `tasks/get` has its status.
 #[derive(Clone, Deserialize)]
 #[serde(from = "Flat")]
 #[non_exhaustive]
 pub struct CancelTaskResult {
     /// The task (2025-11-25); the extension only acknowledges.
     pub task: Option<Task>,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
     pub meta: Option<Box<RawValue>>,
@@ -308,14 +307,14 @@ pub struct CancelTaskResult {
 
 crate::confidential::debug! { CancelTaskResult { task, result_type } sized { meta } }
 
-/// Parameters of `tasks/update` (extension): answers to what a task asked for.
+/// Parameters of `tasks/update` (extension): the input that a task requires.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UpdateTaskRequestParams {
-    /// The task.
+    /// The id of the task.
     pub task_id: String,
-    /// The answers, by the key of the question.
+    /// The input responses, by the key of the input request.
     pub input_responses: InputResponses,
     /// Additional metadata, as raw JSON.
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -323,7 +322,7 @@ pub struct UpdateTaskRequestParams {
 }
 
 impl UpdateTaskRequestParams {
-    /// Gives the task these answers.
+    /// Sends the task these input responses.
     #[must_use]
     pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
         Self { task_id: task_id.into(), input_responses, meta: None }
@@ -331,7 +330,7 @@ impl UpdateTaskRequestParams {
 }
 
 impl fmt::Debug for UpdateTaskRequestParams {
-    /// Shows neither the answers, which may be a person's, nor the id.
+    /// Shows neither the input responses, which may be personal, nor the id.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UpdateTaskRequestParams")
             .field("task_id_bytes", &self.task_id.len())
@@ -353,12 +352,12 @@ pub struct TaskStatusNotificationParams {
 
 crate::confidential::debug! { TaskStatusNotificationParams { task } sized { meta } }
 
-/// Parameters of `notifications/tasks` (extension): all that `tasks/get` would tell.
+/// Parameters of `notifications/tasks` (extension): the same as the result of `tasks/get`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 #[non_exhaustive]
 pub struct TaskNotificationParams {
-    /// What `tasks/get` would answer now.
+    /// The current result of `tasks/get`.
     pub state: GetTaskResult,
 }
 

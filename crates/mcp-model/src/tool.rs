@@ -1,4 +1,4 @@
-//! Tools: what a server offers to do, and what calling one gives.
+//! Tools that a server offers, and the results of calling them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,32 +16,32 @@ use crate::{
 
 /// A tool that the server offers.
 ///
-/// Everything in it is the server's word: names, descriptions and hints may mislead a person or a model.
+/// Everything in it is untrusted: names, descriptions and annotations may mislead a person or a model.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Tool {
-    /// The tool's name, for programs; case matters. See [`Tool::has_conventional_name`].
+    /// The tool's name, for programs; case-sensitive. See [`Tool::has_conventional_name`].
     pub name: String,
-    /// A name to show to people (2025-06-18 and later).
+    /// A display name (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the tool does.
+    /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of the arguments, as raw JSON so that every keyword survives; always an object.
+    /// The JSON Schema of the arguments, always an object; raw JSON, so that every keyword is kept.
     #[serde(deserialize_with = "lenient::object")]
     pub input_schema: Box<RawValue>,
-    /// The JSON Schema of the structured result, as raw JSON (2025-06-18 and later).
+    /// The JSON Schema of the structured content of results, as raw JSON (2025-06-18 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<RawValue>>,
-    /// Hints (2025-03-26 and later). Untrusted.
+    /// Annotations (2025-03-26 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// How the tool may be called (2025-11-25 only).
+    /// How the tool may be executed (2025-11-25 only).
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
-    /// Icons to show (2025-11-25 and later). Untrusted.
+    /// Icons (2025-11-25 and later). Untrusted.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub icons: Option<List<Icon>>,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
@@ -52,7 +52,7 @@ pub struct Tool {
 crate::confidential::debug! { Tool { name, title, description, input_schema, output_schema, annotations, execution, icons } sized { meta } }
 
 impl Tool {
-    /// A tool with its argument schema; `None` when the schema is not a JSON object.
+    /// A tool with this input schema; `None` if the schema is not a JSON object.
     #[must_use]
     pub fn new(name: impl Into<String>, input_schema: Box<RawValue>) -> Option<Self> {
         lenient::is_object(&input_schema).then(|| Self {
@@ -68,16 +68,16 @@ impl Tool {
         })
     }
 
-    /// What to show to people: the title, else the title among the annotations, else the name.
+    /// The name to display: the title, else the title in the annotations, else the name.
     #[must_use]
     pub fn display_name(&self) -> &str {
         let annotated = || self.annotations.as_ref().and_then(|annotations| annotations.title.as_deref());
         self.title.as_deref().or_else(annotated).unwrap_or(&self.name)
     }
 
-    /// Whether the name follows the specification's advice: 1 to 128 ASCII letters, digits, `_`, `-`, `.`.
+    /// Whether the name follows the recommendation of the specification: 1 to 128 ASCII letters, digits, `_`, `-`, `.`.
     ///
-    /// Other names are legal and must be called as they are.
+    /// Other names are valid, too, and must be used unchanged.
     #[must_use]
     pub fn has_conventional_name(&self) -> bool {
         (1..=128).contains(&self.name.len())
@@ -87,13 +87,13 @@ impl Tool {
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
     }
 
-    /// The server's hints with the specification's defaults for what it left out. Untrusted.
+    /// The annotations, with the specification's defaults for absent ones. Untrusted.
     #[must_use]
     pub fn hints(&self) -> ToolHints {
         self.annotations.as_ref().map_or_else(ToolHints::default, ToolAnnotations::hints)
     }
 
-    /// Whether a call may, must or must not be made as a task (2025-11-25); forbidden when nothing is said.
+    /// Whether a call may, must or must not be a task (2025-11-25); absent means it must not.
     #[must_use]
     pub fn task_support(&self) -> TaskSupport {
         self.execution
@@ -103,32 +103,33 @@ impl Tool {
     }
 }
 
-/// Hints on a tool's behaviour (2025-03-26 and later).
+/// Annotations of a tool: hints on its behaviour (2025-03-26 and later).
 ///
-/// Untrusted: a server can claim anything. Decide nothing by them unless the server itself is trusted.
+/// Untrusted: a server can claim anything. Base no decision on them unless the server is trusted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolAnnotations {
-    /// A name to show to people.
+    /// A display name.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The tool changes nothing; default no.
+    /// `readOnlyHint`: the tool does not modify its environment. Default: false.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// The tool may destroy something, meaningful when it is not read-only; default yes.
+    /// `destructiveHint`: the tool may perform destructive updates; meaningful if it is not read-only. Default: true.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling again with the same arguments changes nothing more, meaningful when it is not read-only; default no.
+    /// `idempotentHint`: repeated calls with the same arguments have no additional effect; meaningful if it is not read-only.
+    /// Default: false.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// The tool deals with an open world; default yes.
+    /// `openWorldHint`: the tool interacts with external entities. Default: true.
     #[serde(default, deserialize_with = "lenient::hint", skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
 
 impl ToolAnnotations {
-    /// The hints with the specification's defaults for what is left out. Untrusted.
+    /// The annotations, with the specification's defaults for absent ones. Untrusted.
     #[must_use]
     pub fn hints(&self) -> ToolHints {
         let default = ToolHints::default();
@@ -141,28 +142,28 @@ impl ToolAnnotations {
     }
 }
 
-/// [`ToolAnnotations`] with every default filled in. Untrusted.
+/// [`ToolAnnotations`] with the defaults for absent members. Untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolHints {
-    /// The tool changes nothing.
+    /// The tool does not modify its environment.
     pub read_only: bool,
-    /// The tool may destroy something; meaningful when it is not read-only.
+    /// The tool may perform destructive updates; meaningful if it is not read-only.
     pub destructive: bool,
-    /// Calling again changes nothing more; meaningful when it is not read-only.
+    /// Repeated calls with the same arguments have no additional effect; meaningful if it is not read-only.
     pub idempotent: bool,
-    /// The tool deals with an open world.
+    /// The tool interacts with external entities.
     pub open_world: bool,
 }
 
 impl Default for ToolHints {
-    /// What the specification assumes of a tool that says nothing: the worst.
+    /// The specification's defaults for a tool without annotations: the least favourable values.
     fn default() -> Self {
         Self { read_only: false, destructive: true, idempotent: false, open_world: true }
     }
 }
 
-/// How a tool may be called (2025-11-25 only).
+/// How a tool may be executed (2025-11-25 only).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -175,11 +176,11 @@ pub struct ToolExecution {
 open_enum! {
     /// Whether a tool may be called as a task (2025-11-25 only).
     TaskSupport {
-        /// Never; also when nothing is said.
+        /// It must not; also if absent.
         Forbidden = "forbidden",
-        /// As the caller likes.
+        /// It may.
         Optional = "optional",
-        /// Only as a task.
+        /// It must.
         Required = "required",
     }
 }
@@ -190,7 +191,7 @@ paginated_params! {
 }
 
 paginated_results! {
-    /// Answer to `tools/list`: one page.
+    /// Result of `tools/list`: one page.
     ListToolsResult {
         /// The tools of this page; malformed ones are in its [`List::rejected`].
         #[serde(deserialize_with = "crate::list::directly")]
@@ -230,18 +231,18 @@ struct WellFormedPage {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolRequestParams {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: a JSON object, as raw JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Box<RawValue>>,
-    /// Makes the call a task (2025-11-25 only, where the server and the tool allow it).
+    /// Requests that the call be run as a task (2025-11-25 only, if server and tool allow it).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
-    /// Answers to what the server asked for (2026-07-28 and later).
+    /// The input responses, in a retry after `input_required` (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_responses: Option<InputResponses>,
-    /// The server's state of an `input_required` round, unchanged (2026-07-28 and later).
+    /// The `requestState` of the `input_required` result, unchanged (2026-07-28 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Additional metadata, as raw JSON.
@@ -263,10 +264,10 @@ impl CallToolRequestParams {
         }
     }
 
-    /// Adds arguments: a type that serialises to a JSON object, a `serde_json::Map`, or an object `json!` value.
+    /// Adds arguments: a value that serializes to a JSON object, such as a struct, a `serde_json::Map` or `json!({ ... })`.
     ///
     /// # Errors
-    /// When the value cannot be written as JSON or is not an object.
+    /// If the value cannot be represented in JSON or is not an object.
     pub fn with_arguments(mut self, arguments: &impl Serialize) -> serde_json::Result<Self> {
         let raw = serde_json::value::to_raw_value(arguments)?;
         if !lenient::is_object(&raw) {
@@ -291,7 +292,7 @@ impl CallToolRequestParams {
 }
 
 impl fmt::Debug for CallToolRequestParams {
-    /// Shows neither arguments nor answers, which may hold secrets, nor the state.
+    /// Shows neither arguments nor input responses, which may be secret, nor the state.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallToolRequestParams")
             .field("name", &self.name)
@@ -303,22 +304,22 @@ impl fmt::Debug for CallToolRequestParams {
     }
 }
 
-/// Answer to `tools/call`.
+/// Result of `tools/call`.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallToolResult {
-    /// What the tool returned, for people and models. Absent and `null` read as the empty list.
+    /// The content, for people and models. Absent and `null` read as the empty list.
     #[serde(default, deserialize_with = "Blocks::deserialize")]
     pub content: Vec<ContentBlock>,
-    /// What the tool returned, as raw JSON (2025-06-18 and later; any value since 2026-07-28, an object before).
+    /// The structured content, as raw JSON (2025-06-18 and later; any value since 2026-07-28, an object before).
     /// `Some` of `null` differs from `None`.
     #[serde(default, deserialize_with = "lenient::present", skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Box<RawValue>>,
-    /// Whether the tool failed; absent means it did not. See [`CallToolResult::is_error`].
+    /// Whether the tool call failed; absent means it did not. See [`CallToolResult::is_error`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// How to read the result (2026-07-28 and later).
+    /// The `resultType`: how to read the result (2026-07-28 and later).
     #[serde(default, deserialize_with = "lenient::result_type", skip_serializing_if = "Option::is_none")]
     pub result_type: Option<ResultType>,
     /// Additional metadata, as raw JSON.
@@ -329,13 +330,13 @@ pub struct CallToolResult {
 crate::confidential::debug! { CallToolResult { content, structured_content, is_error, result_type } sized { meta } }
 
 impl CallToolResult {
-    /// A success with this content.
+    /// A successful result with this content.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self { content, ..Self::default() }
     }
 
-    /// Whether the tool failed. The content then says why, and should be shown to the model.
+    /// Whether the tool call failed. The content then says why; show it to the model.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.is_error == Some(true)
@@ -346,7 +347,7 @@ impl CallToolResult {
         self.content.iter().filter_map(ContentBlock::as_text)
     }
 
-    /// Reads the structured result as a type; `None` when there is none. [`serde_json::Value`] reads any:
+    /// Reads the structured content as a type; `None` if there is none. [`serde_json::Value`] accepts any:
     ///
     /// ```
     /// # fn read(result: &mcp_model::CallToolResult) -> Result<(), Box<dyn std::error::Error>> {
@@ -356,7 +357,7 @@ impl CallToolResult {
     /// ```
     ///
     /// # Errors
-    /// When the structured result does not have the shape of `T`.
+    /// If the structured content does not have the shape of `T`.
     pub fn structured<T: serde::de::DeserializeOwned>(&self) -> Option<serde_json::Result<T>> {
         self.structured_content.as_deref().map(|raw| serde_json::from_str(raw.get()))
     }

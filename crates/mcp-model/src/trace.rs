@@ -1,11 +1,11 @@
-//! Trace context: which distributed trace a request belongs to (W3C Trace Context and W3C Baggage; "OpenTelemetry" in the
+//! Trace context: the distributed trace that a request belongs to (W3C Trace Context and W3C Baggage; "OpenTelemetry" in the
 //! specification's base protocol, since 2026-07-28).
 
 use std::fmt;
 
 use crate::meta;
 
-/// What a request carries of the trace it belongs to. It goes into `_meta` as it is; nothing here makes spans.
+/// The trace context of a request, sent in `_meta`. This crate creates no spans.
 ///
 /// ```
 /// use mcp_model::TraceContext;
@@ -22,13 +22,13 @@ pub struct TraceContext {
     baggage: Option<String>,
 }
 
-/// A value that does not follow the standard.
+/// A value that does not conform to W3C Trace Context or W3C Baggage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidTraceContext {
-    /// The `_meta` key that it is for: `traceparent`, `tracestate` or `baggage`.
+    /// The `_meta` key: `traceparent`, `tracestate` or `baggage`.
     pub key: &'static str,
-    /// What is wrong, in our words; nothing of the value.
+    /// What is wrong. It quotes nothing of the value.
     pub reason: &'static str,
 }
 
@@ -41,10 +41,10 @@ const MAX_BAGGAGE_BYTES: usize = 8192;
 const MAX_BAGGAGE_MEMBERS: usize = 64;
 
 impl TraceContext {
-    /// The trace and the span that a request is made in.
+    /// A trace context with this `traceparent`.
     ///
     /// # Errors
-    /// When it is no `traceparent`: version, trace id, parent id and flags in lowercase hexadecimal, the ids not all zero.
+    /// If it is not a valid `traceparent`: version, trace id, parent id and flags in lowercase hexadecimal, the ids not all zero.
     pub fn new(traceparent: impl Into<String>) -> Result<Self, InvalidTraceContext> {
         let traceparent = traceparent.into();
         check_parent(&traceparent)
@@ -52,10 +52,10 @@ impl TraceContext {
         Ok(Self { traceparent, tracestate: None, baggage: None })
     }
 
-    /// Adds what vendors keep of the trace.
+    /// Adds a `tracestate`: vendor-specific trace data.
     ///
     /// # Errors
-    /// When it is no `tracestate`: up to 32 members `key=value` of printable ASCII.
+    /// If it is not a valid `tracestate`: up to 32 members `key=value` of printable ASCII.
     pub fn with_tracestate(mut self, tracestate: impl Into<String>) -> Result<Self, InvalidTraceContext> {
         let tracestate = tracestate.into();
         check_state(&tracestate).map_err(|reason| InvalidTraceContext { key: meta::TRACESTATE, reason })?;
@@ -63,10 +63,10 @@ impl TraceContext {
         Ok(self)
     }
 
-    /// Adds what the application hands on along the trace. The server reads it.
+    /// Adds `baggage`: application data that is passed along the trace. The server can read it.
     ///
     /// # Errors
-    /// When it is no `baggage`: up to 64 members `key=value`, each with properties or without, 8,192 bytes in all.
+    /// If it is not valid `baggage`: up to 64 members `key=value`, each with or without properties, 8,192 bytes in all.
     pub fn with_baggage(mut self, baggage: impl Into<String>) -> Result<Self, InvalidTraceContext> {
         let baggage = baggage.into();
         check_baggage(&baggage).map_err(|reason| InvalidTraceContext { key: meta::BAGGAGE, reason })?;
@@ -82,7 +82,7 @@ impl TraceContext {
     }
 }
 
-/// Shows the trace and not what is handed on along it, which may be personal.
+/// Shows the `traceparent` only: baggage may be personal.
 impl fmt::Debug for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TraceContext")

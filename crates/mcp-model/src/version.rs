@@ -1,7 +1,6 @@
 //! The revisions of the specification, as a closed set.
 //!
-//! Versions look like dates, but an unknown one is never compared with a known one: a string that is not in the set
-//! has no place in any order (section "Versioning" of the specification).
+//! Versions look like dates, but an unknown one is never compared with a known one (section "Versioning" of the specification).
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A revision of the Model Context Protocol that this crate can read and write.
 ///
 /// The order of the variants is the order of publication. [`FromStr`] and [`Deserialize`] refuse every other string;
-/// where a peer's own spelling must survive (an `initialize` answer, `supportedVersions`), the types of this crate
-/// keep a `String` and offer a method that tries this conversion.
+/// where other strings must be accepted (the result of `initialize`, `supportedVersions`), the types of this crate
+/// have a `String` and a method that converts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ProtocolVersion {
@@ -24,7 +23,7 @@ pub enum ProtocolVersion {
     V2025_06_18,
     /// `2025-11-25`: URL elicitation, icons, tools in sampling, tasks; the last revision with a handshake.
     V2025_11_25,
-    /// `2026-07-28`: no handshake, no sessions; version and capabilities travel with each request.
+    /// `2026-07-28`: no handshake, no sessions; version and capabilities are in each request.
     V2026_07_28,
 }
 
@@ -36,10 +35,10 @@ impl ProtocolVersion {
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
-    /// The newest revision that begins with `initialize`: the only kind an `initialize` request may offer.
+    /// The newest revision with the `initialize` handshake.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The spelling on the wire.
+    /// The string on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,20 +50,19 @@ impl ProtocolVersion {
         }
     }
 
-    /// Whether the revision opens with the `initialize` handshake (all before 2026-07-28).
+    /// Whether the revision has the `initialize` handshake (all before 2026-07-28).
     #[must_use]
     pub const fn is_legacy(self) -> bool {
         !self.is_modern()
     }
 
-    /// Whether each request carries version and capabilities in its `_meta` (2026-07-28 and later).
+    /// Whether each request has version and capabilities in its `_meta` (2026-07-28 and later).
     #[must_use]
     pub const fn is_modern(self) -> bool {
         matches!(self, Self::V2026_07_28)
     }
 
-    /// Picks the newest revision of `offered` (a peer's list, any order, unknown strings ignored) for which `admit`
-    /// says yes.
+    /// The newest revision of `offered` (a peer's list, in any order, unknown strings ignored) that satisfies `admit`.
     ///
     /// ```
     /// use mcp_model::ProtocolVersion;
@@ -125,7 +123,7 @@ impl<'de> Deserialize<'de> for ProtocolVersion {
     }
 }
 
-/// A string that names no revision of [`ProtocolVersion::ALL`]. It does not repeat the string, which came from a peer.
+/// A string that is no revision of [`ProtocolVersion::ALL`]. The error does not contain the string, which is untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownVersion(());
 
@@ -142,7 +140,7 @@ impl fmt::Display for UnknownVersion {
 
 impl std::error::Error for UnknownVersion {}
 
-/// Something that cannot be said under a revision.
+/// Content that a revision cannot represent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotInVersion {
     what: &'static str,

@@ -1,11 +1,11 @@
-//! Content that is kept as it came, because nothing here knows what it is.
+//! Content of an unknown type, kept unchanged.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A block that is not of a known kind, or not well formed for its kind.
+/// A block of an unknown type, or one that is malformed for its type.
 #[derive(Clone)]
 pub struct UnknownContent {
     pub(super) kind: Option<Box<str>>,
@@ -14,20 +14,20 @@ pub struct UnknownContent {
 }
 
 impl UnknownContent {
-    /// The value of the block's `type` member; `None` when it had none or one that is not a string.
+    /// The value of the block's `type` member; `None` if it has none, or one that is not a string.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         self.kind.as_deref()
     }
 
-    /// What is wrong with a block of a known kind (or of no kind); `None` when only its kind is unknown.
+    /// What is wrong with a block of a known type, or of none; `None` if only its type is unknown.
     #[must_use]
     pub fn problem(&self) -> Option<&'static str> {
         self.problem
     }
 
-    /// The block as JSON. A block of an unknown kind is as the peer wrote it, except for white space between the
-    /// members; in a malformed block of a known kind the members may come in another order.
+    /// The block as JSON. A block of an unknown type is unchanged, except for white space between the members; in a malformed
+    /// block of a known type the members may be in another order.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.raw

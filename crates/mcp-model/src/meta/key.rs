@@ -5,7 +5,7 @@ use std::fmt;
 /// How much of a key an error shows, in bytes.
 const MAX_SHOWN: usize = 100;
 
-/// A text that is no `_meta` key, or no extension identifier.
+/// The text is not a valid `_meta` key or extension identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InvalidKey {
@@ -19,13 +19,13 @@ pub struct InvalidKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyFault {
-    /// A label of the prefix does not begin with a letter, does not end with a letter or digit, or holds something else than
+    /// A label of the prefix does not begin with a letter, does not end with a letter or digit, or contains something other than
     /// letters, digits and hyphens.
     Label,
-    /// The name behind the prefix does not begin and end with a letter or digit, or holds something else than these, `-`, `_`
+    /// The name after the prefix does not begin and end with a letter or digit, or contains something other than these, `-`, `_`
     /// and `.`.
     Name,
-    /// An extension identifier needs a prefix, which a slash ends.
+    /// An extension identifier needs a prefix that ends with a slash.
     NoPrefix,
 }
 
@@ -55,7 +55,7 @@ impl std::error::Error for InvalidKey {}
 /// Checks a `_meta` key; see [`is_key`](super::is_key).
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it violates the grammar.
 pub fn check_key(text: &str) -> Result<(), InvalidKey> {
     match fault(text) {
         None => Ok(()),
@@ -73,7 +73,7 @@ pub fn check_key(text: &str) -> Result<(), InvalidKey> {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it violates the grammar, or has no prefix.
 pub fn check_extension_id(text: &str) -> Result<(), InvalidKey> {
     check_key(text)?;
     if text.contains('/') {

@@ -1,39 +1,38 @@
-//! Which revision has which method, and who sends it.
+//! Which revisions define which methods, and who sends them.
 
 use super::*;
 use crate::ProtocolVersion;
 use crate::meta::TASKS_EXTENSION;
 
-/// What a revision says about a method.
+/// How a revision defines a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// Another revision has it, this one does not.
+    /// Another revision defines it, this one does not.
     Absent,
     /// Either side sends it.
     BothWays,
     /// The client sends it.
     ClientToServer,
-    /// The server puts it into `inputRequests`; it is never a message of its own.
+    /// The server sends it in `inputRequests`, never as a message of its own.
     Embedded,
     /// The extension of this identifier defines it.
     Extension(&'static str),
     /// The server sends it.
     ServerToClient,
-    /// No revision has it: a method of the peer's own.
+    /// No revision defines it.
     Unknown,
 }
 
 impl Standing {
-    /// Whether a client may send the method, as far as the revision is concerned. Methods that no revision has are
-    /// the application's own affair.
+    /// Whether the revision allows a client to send the method. True for methods that no revision defines.
     #[must_use]
     pub fn is_for_client(self) -> bool {
         matches!(self, Self::BothWays | Self::ClientToServer | Self::Extension(_) | Self::Unknown)
     }
 }
 
-/// Looks up what the revision says about the method.
+/// Looks up how the revision defines the method.
 ///
 /// ```
 /// use mcp_model::ProtocolVersion;

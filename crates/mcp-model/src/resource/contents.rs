@@ -1,4 +1,4 @@
-//! What reading a resource gives: text or base64.
+//! The contents of resources: text or base64.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A piece of content of a resource.
+/// The contents of a resource, or of a part of it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ResourceContents {
     /// Text.
     Text(TextResourceContents),
-    /// Bytes.
+    /// Binary data.
     Blob(BlobResourceContents),
-    /// Neither, or without an address.
+    /// Neither of the two, or without a URI.
     Unknown(UnknownResourceContents),
 }
 
 impl ResourceContents {
-    /// The address, if the piece is well formed.
+    /// The URI, if the contents are well-formed.
     #[must_use]
     pub fn uri(&self) -> Option<&str> {
         match self {
@@ -31,7 +31,7 @@ impl ResourceContents {
         }
     }
 
-    /// The text, if this is text.
+    /// The text, if these are text contents.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -41,14 +41,14 @@ impl ResourceContents {
     }
 }
 
-/// Text of a resource.
+/// Text contents of a resource.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TextResourceContents {
-    /// The resource's address.
+    /// The URI of the resource.
     pub uri: String,
-    /// Its type.
+    /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The text.
@@ -61,24 +61,24 @@ pub struct TextResourceContents {
 crate::confidential::debug! { TextResourceContents { uri, mime_type, text } sized { meta } }
 
 impl TextResourceContents {
-    /// The text of the resource at the address.
+    /// The text of the resource with this URI.
     #[must_use]
     pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self { uri: uri.into(), mime_type: None, text: text.into(), meta: None }
     }
 }
 
-/// Bytes of a resource.
+/// Binary contents of a resource.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlobResourceContents {
-    /// The resource's address.
+    /// The URI of the resource.
     pub uri: String,
-    /// Its type.
+    /// Its MIME type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The bytes in base64, not decoded and not checked.
+    /// The data in base64, not decoded and not checked.
     pub blob: String,
     /// Additional metadata, as raw JSON (2025-06-18 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -88,21 +88,21 @@ pub struct BlobResourceContents {
 crate::confidential::debug! { BlobResourceContents { uri, mime_type, blob } sized { meta } }
 
 impl BlobResourceContents {
-    /// The bytes of the resource at the address, given in base64.
+    /// The data of the resource with this URI, in base64.
     #[must_use]
     pub fn new(uri: impl Into<String>, blob: impl Into<String>) -> Self {
         Self { uri: uri.into(), mime_type: None, blob: blob.into(), meta: None }
     }
 }
 
-/// Contents that are neither text nor bytes, or that lack an address.
+/// Contents that are neither text nor binary, or that have no URI.
 #[derive(Clone)]
 pub struct UnknownResourceContents {
     raw: Box<RawValue>,
 }
 
 impl UnknownResourceContents {
-    /// The contents as JSON; the members may come in another order than the peer's.
+    /// The contents as JSON; the members may be in another order than received.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.raw

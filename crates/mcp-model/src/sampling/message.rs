@@ -14,9 +14,9 @@ use crate::{Annotations, ProtocolVersion, Role, SamplingMessageContentBlock};
 #[derive(Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: SamplingContent,
     /// Additional metadata, as raw JSON (2025-11-25 and later).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ impl SamplingMessage {
     }
 }
 
-/// One block, or a list of blocks (2025-11-25 and later). The two are different on the wire and mean the same.
+/// One block, or a list of blocks (2025-11-25 and later). They differ on the wire only.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SamplingContent {

@@ -1,34 +1,34 @@
-//! Which model a server would like.
+//! The model preferences of a server.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{List, lenient, number};
 
-/// Which model a server would like. Advice: the choice is the client's.
+/// The model preferences of a server. They are advisory: the client chooses.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelPreferences {
-    /// Names of models, most wanted first.
+    /// Hints at models, most preferred first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hints: Option<List<ModelHint>>,
-    /// How much cost matters, from 0 to 1; not checked on reading.
+    /// The importance of cost, from 0 to 1; not checked on reading.
     #[serde(default, deserialize_with = "lenient::hint")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub cost_priority: Option<f64>,
-    /// How much speed matters, from 0 to 1; not checked on reading.
+    /// The importance of speed, from 0 to 1; not checked on reading.
     #[serde(default, deserialize_with = "lenient::hint")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub speed_priority: Option<f64>,
-    /// How much ability matters, from 0 to 1; not checked on reading.
+    /// The importance of capability, from 0 to 1; not checked on reading.
     #[serde(default, deserialize_with = "lenient::hint")]
     #[serde(serialize_with = "number::write_some", skip_serializing_if = "Option::is_none")]
     pub intelligence_priority: Option<f64>,
 }
 
 impl ModelPreferences {
-    /// The first of `models` whose name contains the first hint that any of them contains: hints go in order, and
-    /// come before the numeric priorities.
+    /// The first of `models` that matches the first hint that matches any of them. A hint matches a name that contains it; hints
+    /// take precedence over the numeric priorities.
     pub fn hinted<'a>(&self, models: &[&'a str]) -> Option<&'a str> {
         let names = self.hints.iter().flatten().filter_map(|hint| hint.name.as_deref());
         names

@@ -1,7 +1,7 @@
-//! The rules for tool calls and their outcomes in a sampling conversation (2025-11-25 and later).
+//! The rules for tool calls and their results in a sampling conversation (2025-11-25 and later).
 //!
-//! Section "Sampling with tools": a user message with outcomes holds nothing else, and every tool call is answered by
-//! exactly the next message, a user message, with an outcome that names it.
+//! Section "Sampling with tools": a user message with tool results has no other content, and every tool call has its result in the
+//! next message, a user message.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,23 +9,23 @@ use std::fmt;
 use super::SamplingMessage;
 use crate::{Role, SamplingMessageContentBlock};
 
-/// A breach of the rules for tool messages, with the position of the message.
+/// A violation of the rules for tool messages, with the position of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolMessageFault {
-    /// A message holds tool outcomes beside other content.
+    /// A message has tool results and other content.
     Mixed {
         /// The message, counted from 0.
         message: usize,
     },
-    /// A message asks for tool calls, and the next one does not answer all of them.
+    /// A message has tool calls, and the next one does not have all their results.
     Unanswered {
-        /// The message that asks, counted from 0.
+        /// The message with the calls, counted from 0.
         message: usize,
     },
-    /// A message answers a tool call that the message before does not make.
+    /// A message has the result of a tool call that the previous message does not have.
     Unasked {
-        /// The message that answers, counted from 0.
+        /// The message with the result, counted from 0.
         message: usize,
     },
 }
