@@ -2,6 +2,7 @@
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcp_client::model::{CallToolResult, ProtocolVersion, SubscriptionFilter};
@@ -14,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::own_requests::of_one_resource;
 use super::peer::{Peer, builder, pipe, summary};
+use crate::elicitation::support::unasked;
 use crate::http::resume::request_on_any;
 use crate::http::script::{PATIENCE, Server, at_the_deadline, within};
 use crate::stdio::support::{patient, sh};
@@ -245,6 +247,7 @@ async fn a_subscription_that_never_stood_is_not_asked_for_again() {
     });
     assert_eq!(outcome.map(drop).unwrap_err().kind(), ErrorKind::Timeout);
     assert_eq!(begun.elapsed(), Duration::from_secs(60));
+    peer.expect_silence(Duration::from_secs(3600)).await;
 }
 
 /// protocol:S-01, protocol:S-06, protocol:S-07
@@ -351,8 +354,8 @@ async fn a_suspended_call_is_taken_up_by_another_client() {
     let schema = json!({ "type": "object", "properties": { "yes": { "type": "boolean" } } });
     let ask =
         json!({ "method": "elicitation/create", "params": { "message": "m", "requestedSchema": schema } });
-    let never = async |_: ElicitRequest, _: ElicitationContext| -> ElicitResult { panic!("nobody is asked") };
-    let (client, mut peer) = modern(auto().on_elicitation(never)).await;
+    let (handler, asked) = unasked();
+    let (client, mut peer) = modern(auto().on_elicitation(handler.clone())).await;
     let (outcome, ()) = tokio::join!(client.call_tool("t", json!({ "x": 1 })).or_suspend(), async {
         let call = peer.expect("tools/call").await;
         let wanted =
@@ -363,7 +366,7 @@ async fn a_suspended_call_is_taken_up_by_another_client() {
     let stored = serde_json::to_string(&suspended).unwrap();
     client.close().await;
 
-    let (client, mut peer) = modern(auto().on_elicitation(never)).await;
+    let (client, mut peer) = modern(auto().on_elicitation(handler)).await;
     let answer = || {
         (
             "q".to_owned(),
@@ -385,6 +388,7 @@ async fn a_suspended_call_is_taken_up_by_another_client() {
     elsewhere.server = "https://example.com/mcp".to_owned();
     let other = client.resume::<CallToolResult>(elsewhere, [answer()]).await;
     assert_eq!(summary(other), ("misuse", false));
+    assert_eq!(asked.load(Ordering::SeqCst), 0, "the answers are those that were handed over");
 }
 
 /// A server that never answers `resources/unsubscribe` must not use up the places for calls.

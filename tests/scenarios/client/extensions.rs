@@ -36,7 +36,7 @@ fn declared() -> ClientBuilder {
 }
 
 /// protocol:L-25, protocol:TX-09: the tasks extension is none of the legacy era.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn extensions_are_declared_in_either_era() {
     let (connection, mut peer) = pipe(1 << 20);
     let (client, hello) =
@@ -78,7 +78,7 @@ fn an_extension_needs_a_prefix_and_an_object() {
 }
 
 /// protocol:J-23, protocol:J-27
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn meta_of_one_call_is_checked_and_does_not_overwrite_what_the_protocol_owns() {
     let (client, mut peer) = modern(builder()).await;
     let own = meta(json!({
@@ -111,11 +111,11 @@ async fn meta_of_one_call_is_checked_and_does_not_overwrite_what_the_protocol_ow
             }
         }
     }
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 }
 
 /// protocol:J-26
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_trace_of_each_request_is_asked_for_when_it_is_made() {
     let spans = Arc::new(AtomicU32::new(0));
     let current = Arc::clone(&spans);
@@ -134,7 +134,7 @@ async fn the_trace_of_each_request_is_asked_for_when_it_is_made() {
 }
 
 /// protocol:J-26
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_trace_of_one_call_goes_before_that_of_the_client() {
     let everywhere = TraceContext::new(PARENT).unwrap().with_baggage("a=b").unwrap();
     let (client, mut peer) = connected(builder().trace(move || Some(everywhere.clone()))).await;

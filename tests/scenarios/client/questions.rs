@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_client::{ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ElicitationSupport};
+use mcp_client::{
+    ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ElicitationSupport, Limits,
+};
 use serde_json::{Map, Value, json};
 
-use super::peer::{Peer, builder, connected, diagnostics, recorded};
+use super::peer::{Peer, builder, connected, diagnostics, recorded, summary};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -207,13 +209,20 @@ async fn a_flood_of_pings_that_are_never_read_is_bounded() {
     let (connection, mut peer) = super::peer::pipe(4096);
     let (client, _) = tokio::join!(builder().connect(connection), peer.handshake(json!({ "tools": {} })));
     let client = client.unwrap();
+    let mut sent = 0_u64;
     let flood = async {
         for id in 0..1_000_000_u64 {
             peer.send(json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })).await;
+            sent = id;
         }
         panic!("a million pings were taken in");
     };
-    let sent = tokio::time::timeout(60 * SECOND, flood).await;
-    assert!(sent.is_err(), "reading paused");
-    drop(client);
+    assert!(tokio::time::timeout(60 * SECOND, flood).await.is_err(), "reading paused");
+    // The answers that wait, and what the pipe and the line that is read hold of both ways.
+    let most = Limits::default().max_waiting_answers as u64 + 1000;
+    assert!(sent <= most, "{sent} of {most} pings were taken in");
+    let begun = tokio::time::Instant::now();
+    let late = client.call_tool("t", json!({})).timeout(5 * SECOND).await;
+    assert_eq!(summary(late).0, "timeout");
+    assert_eq!(begun.elapsed(), 5 * SECOND);
 }

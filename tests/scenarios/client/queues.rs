@@ -327,7 +327,8 @@ async fn calls_in_line_that_end_together_have_all_not_left() {
 fn closing_ends_while_answers_hold_up_reading() {
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let mut few = Limits::default();
             few.max_waiting_answers = 2;

@@ -45,7 +45,7 @@ fn why(outcome: Result<(), Error>) -> SchemaError {
 }
 
 /// protocol:TL-05
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn output_that_does_not_fit_fails_the_call_and_is_handed_over() {
     let (client, mut peer) = checking(SchemaLimits::default()).await;
     list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
@@ -60,7 +60,7 @@ async fn output_that_does_not_fit_fails_the_call_and_is_handed_over() {
 }
 
 /// protocol:TL-04, protocol:TL-05: absent and `null` differ.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn missing_content_is_an_error_and_null_is_content() {
     let (client, mut peer) = checking(SchemaLimits::default()).await;
     let tools = json!([tool("sum", &sum_schema()), tool("nothing", &json!({ "type": "null" }))]);
@@ -74,7 +74,7 @@ async fn missing_content_is_an_error_and_null_is_content() {
 }
 
 /// field:FR-121
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_failed_is_never_checked() {
     let (client, mut peer) = checking(SchemaLimits::default()).await;
     list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
@@ -88,7 +88,7 @@ async fn a_tool_that_failed_is_never_checked() {
 }
 
 /// field:FR-131, protocol:TL-05: a schema that cannot be used costs its own tool alone, and the result is not lost.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_bad_schema_costs_the_calls_of_its_own_tool() {
     let (client, mut peer) = checking(SchemaLimits::default()).await;
     let tree = json!({ "$ref": "#/$defs/Node", "$defs": { "Node": {
@@ -114,7 +114,7 @@ async fn a_bad_schema_costs_the_calls_of_its_own_tool() {
 }
 
 /// protocol:TL-05: validators follow the newest listing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_newest_listing_decides() {
     let (client, mut peer) = checking(SchemaLimits::default()).await;
     let number = content(json!(1));
@@ -127,7 +127,7 @@ async fn the_newest_listing_decides() {
     call(&client, &mut peer, "t", json!({ "content": [] })).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_checked_unless_it_is_asked_for() {
     let (client, mut peer) = connected(builder()).await;
     list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
@@ -153,7 +153,7 @@ async fn nothing_is_checked_unless_it_is_asked_for() {
     called.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tools_beyond_the_limit_are_not_taken_for_tools_without_a_schema() {
     let mut limits = SchemaLimits::default();
     (limits.max_tools, limits.max_value_bytes) = (1, 40);
@@ -193,7 +193,7 @@ async fn each_client_of_a_builder_remembers_the_tools_of_its_own_server() {
 }
 
 /// Whoever asked for checks is told where there are none, and what to do; once, and not of tools that declare nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_was_not_listed_is_said_not_to_be_checked() {
     let (builder, events) = recorded(builder().check_output(SchemaLimits::default()));
     let (client, mut peer) = connected(builder).await;
@@ -230,7 +230,7 @@ async fn a_tool_that_was_not_listed_is_said_not_to_be_checked() {
 }
 
 /// A server may list more than is remembered; nothing is said then that may be wrong.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_said_of_tools_where_not_all_that_were_listed_are_remembered() {
     for (names, told) in [(1, 1), (2, 1), (3, 0)] {
         let mut limits = SchemaLimits::default();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use mcp_client::model::Root;
 use mcp_client::{
     Client, ClientBuilder, ClientEvent, Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult,
-    ElicitationContext, Error, ErrorCode, ErrorObject, HttpServer, Inbox, MemoryInbox, Mode, Outcome,
+    ElicitationContext, Era, Error, ErrorCode, ErrorObject, HttpServer, Inbox, MemoryInbox, Mode, Outcome,
     RawJson, SamplingContext, StdioServer, StoredTask,
 };
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::peer::builder;
-use crate::http::script::{Address, Peer, Request, Server};
+use crate::http::script::{Address, Peer, Request, Server, within};
 use crate::stdio::support::sh;
 
 /// Begins every secret.
@@ -215,17 +215,17 @@ async fn start(modern: bool) -> HttpServer {
     HttpServer::new(&url).unwrap().header("x-api-key", "CANARY-header").unwrap()
 }
 
-/// A client that is asked for things and gives them.
-fn giving(events: &Arc<Mutex<Vec<ClientEvent>>>) -> ClientBuilder {
-    let record = Arc::clone(events);
+/// A client that is asked for things and gives them; `asked` has what its handler could show.
+fn giving(events: &Arc<Mutex<Vec<ClientEvent>>>, asked: &Arc<Mutex<Shown>>) -> ClientBuilder {
+    let (record, asked) = (Arc::clone(events), Arc::clone(asked));
     builder()
         .mode(Mode::Auto)
-        .on_elicitation(|_: ElicitRequest, context: ElicitationContext| async move {
-            let shown = format!("{context:?}");
-            assert!(!shown.contains(MARK), "{shown}");
+        .on_elicitation(move |_: ElicitRequest, context: ElicitationContext| {
+            // To be looked at later: a handler that panics has only dismissed the question.
+            asked.lock().unwrap().debug(&context);
             let mut content = Map::new();
             content.insert("key".to_owned(), json!("CANARY-answer"));
-            ElicitResult::accept(content)
+            std::future::ready(ElicitResult::accept(content))
         })
         .on_sampling(|_: RawJson, _: SamplingContext| async {
             let content = json!({ "type": "text", "text": "CANARY-sampled" });
@@ -252,10 +252,10 @@ async fn use_it(client: &Client, shown: &mut Shown) {
     client.list_tools().all().await.unwrap();
     client.read_resource("file:///CANARY-uri").raw().await.unwrap();
     client.request_raw("CANARY".to_lowercase(), json!({ "x": "CANARY-raw" })).await.unwrap();
-    match client.call_tool("ask", arguments()).or_suspend().await.unwrap() {
-        Outcome::Suspended(suspended) => shown.debug(&suspended),
-        Outcome::Done(_) => {}
-        _ => unreachable!(),
+    match (client.server().era(), client.call_tool("ask", arguments()).or_suspend().await.unwrap()) {
+        (Era::Modern, Outcome::Suspended(suspended)) => shown.debug(&suspended),
+        (Era::Legacy, Outcome::Done(_)) => {}
+        (era, _) => panic!("not as it is in the {era:?} era"),
     }
     for (name, kind) in [
         ("rpc", "rpc"),
@@ -280,10 +280,10 @@ async fn nothing_secret_is_shown_over_http() {
     let (log, _guard) = Log::begin();
     for modern in [true, false] {
         let mut shown = Shown::default();
-        let events = Arc::default();
+        let (events, asked) = (Arc::default(), Arc::<Mutex<Shown>>::default());
         let server = start(modern).await;
         shown.debug(&server);
-        let builder = giving(&events);
+        let builder = giving(&events, &asked);
         shown.debug(&builder);
         let client = builder.connect(server).await.unwrap();
         use_it(&client, &mut shown).await;
@@ -293,6 +293,9 @@ async fn nothing_secret_is_shown_over_http() {
         let events = std::mem::take(&mut *events.lock().unwrap());
         events.iter().for_each(|event| shown.event(event));
         shown.holds_no_secret(&log);
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked.0.is_empty(), !modern, "the handler was asked");
+        asked.holds_no_secret(&log);
         let era = if modern { "era=\"modern\"" } else { "era=\"legacy\"" };
         let server = "server=\"http://127.0.0.1:";
         assert!(log.count("mcp.call", &["method=tools/call", "call=", server, era]) >= 9);
@@ -341,6 +344,8 @@ read f"#;
     let (log, _guard) = Log::begin();
     let shown = Arc::new(Mutex::new(Shown::default()));
     let (asked, sampled) = (Arc::clone(&shown), Arc::clone(&shown));
+    let (told_of, mut asked_for) = tokio::sync::mpsc::unbounded_channel();
+    let told_of_sampling = told_of.clone();
     let inbox = Arc::new(MemoryInbox::new());
     let desk = Desk::new(DeskConfig::default().shared_inbox(Arc::clone(&inbox) as Arc<dyn Inbox>));
     let program = sh(SERVER).arg("--token=CANARY-argument");
@@ -353,6 +358,7 @@ read f"#;
             let mut shown = asked.lock().unwrap();
             shown.debug(&context);
             let reply = if let ElicitRequest::Url(_) = question {
+                told_of.send("url").unwrap();
                 ElicitReply::Answer(ElicitResult::accept_url())
             } else {
                 let (open, entries) = (of_desk.open_questions(), of_inbox.open());
@@ -360,12 +366,14 @@ read f"#;
                 shown.debug(&(open, entries));
                 // Dropped, which answers it with `cancel`.
                 shown.debug(&context.take().unwrap());
+                told_of.send("form").unwrap();
                 ElicitReply::Defer
             };
             std::future::ready(reply)
         })
         .on_sampling(move |_: RawJson, context: SamplingContext| {
             sampled.lock().unwrap().debug(&context);
+            told_of_sampling.send("sampling").unwrap();
             async { Err(ErrorObject::new(ErrorCode::new(-1), "no")) }
         })
         .connect(program)
@@ -383,6 +391,11 @@ read f"#;
     };
     let waiting = tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
     shown.lock().unwrap().debug(&waiting);
+    // A call waits from when its URL is about to be shown.
+    let three = async { [asked_for.recv().await, asked_for.recv().await, asked_for.recv().await] };
+    let mut three = within(three).await;
+    three.sort();
+    assert_eq!(three, [Some("form"), Some("sampling"), Some("url")], "each of them was shown");
     call.abort();
     client.close().await;
     let mut stored = StoredTask::new("task");
@@ -430,7 +443,7 @@ read d; echo broken; exit 3"#;
     let program = |script: &str| sh(script).env("API_KEY", "CANARY-env");
     shown.debug(&program(SERVER));
     let events = Arc::default();
-    let client = giving(&events).mode(Mode::Legacy).connect(program(SERVER)).await.unwrap();
+    let client = giving(&events, &Arc::default()).mode(Mode::Legacy).connect(program(SERVER)).await.unwrap();
     client.call_tool("ok", arguments()).await.unwrap();
     shown.failure(client.call_tool("gone", arguments()).await, "closed");
     client.close().await;

@@ -77,13 +77,13 @@ fn kind<T: std::fmt::Debug>(outcome: Result<T, SkillError>) -> SkillErrorKind {
 }
 
 /// protocol:L-25: off by default on our side, and never asked of a server that does not declare it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn skills_need_a_declaration_of_either_side() {
     let (client, mut peer, hello) = connected(json!({ "resources": {} })).await;
     let extensions = &hello["params"]["capabilities"]["extensions"];
     assert_eq!(extensions, &json!({ "io.modelcontextprotocol/skills": {} }));
     assert_eq!(kind(client.skills()), SkillErrorKind::NotOffered);
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 
     let (connection, mut peer) = pipe(1 << 20);
     let hello = peer.handshake(declared(&json!({})));
@@ -92,7 +92,7 @@ async fn skills_need_a_declaration_of_either_side() {
     assert_eq!(kind(client.unwrap().skills()), SkillErrorKind::NotDeclared);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_modern_server_is_told_with_each_request() {
     let (connection, mut peer) = pipe(1 << 20);
     let connecting = builder().skills().mode(Mode::Auto).connect(connection);
@@ -111,7 +111,7 @@ async fn a_modern_server_is_told_with_each_request() {
     assert_eq!(listed.unwrap().skills[0].name(), "pdf");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_follows_its_pages_and_reads_no_file() {
     let (skills, mut peer) = with_skills().await;
     let (listed, ()) = tokio::join!(skills.list(), async {
@@ -134,10 +134,10 @@ async fn a_list_follows_its_pages_and_reads_no_file() {
         (listed.rejected[0].index, listed.rejected[0].error.kind()),
         (1, SkillErrorKind::InvalidEntry)
     );
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_list_that_hits_a_limit_says_that_there_is_more() {
     let (skills, mut peer) = with_skills().await;
     let mut limits = SkillLimits::default();
@@ -153,7 +153,7 @@ async fn a_list_that_hits_a_limit_says_that_there_is_more() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_entry_is_fetched_by_address_and_must_be_that_skills() {
     let (skills, mut peer) = with_skills().await;
     let uri = format!("{ROOT}/SKILL.md");
@@ -175,10 +175,10 @@ async fn an_entry_is_fetched_by_address_and_must_be_that_skills() {
     }
     // Nothing is asked about what is no skill.
     assert_eq!(kind(skills.get("file:///etc/passwd").await), SkillErrorKind::InvalidEntry);
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_verified_file_leads_to_the_listed_ones_alone() {
     let (loaded, mut peer) = load(&entry(), SKILL).await;
     let loaded = loaded.unwrap();
@@ -200,10 +200,10 @@ async fn a_verified_file_leads_to_the_listed_ones_alone() {
         assert_eq!(kind(loaded.read(reference).await), expected, "{reference}");
     }
     // Nothing was asked for what is not of the skill.
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn bytes_come_in_base64_and_are_verified_as_bytes() {
     let (loaded, mut peer) = load(&entry(), SKILL).await;
     let loaded = loaded.unwrap();
@@ -225,7 +225,7 @@ async fn bytes_come_in_base64_and_are_verified_as_bytes() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_file_that_is_not_what_its_entry_says_never_counts() {
     let check = async |entry: Value, text: &str, expected: SkillErrorKind| {
         let (loaded, mut peer) = load(&entry, text).await;
@@ -247,7 +247,7 @@ async fn a_file_that_is_not_what_its_entry_says_never_counts() {
     check(bare, "# Forms\n", SkillErrorKind::InvalidFrontmatter).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_answer_must_hold_the_one_file_that_was_asked_for() {
     let uri = format!("{ROOT}/SKILL.md");
     let one = json!({ "uri": uri, "text": SKILL });
@@ -267,13 +267,13 @@ async fn an_answer_must_hold_the_one_file_that_was_asked_for() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dynamic_skill_is_declined_unless_it_is_asked_for() {
     let mut dynamic = entry();
     dynamic["resources"] = json!("dynamic");
     let (skills, mut peer) = with_skills().await;
     assert_eq!(kind(skills.load(&skill(&dynamic)).await), SkillErrorKind::Dynamic);
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 
     let (loaded, mut peer) = load(&dynamic, SKILL).await;
     let loaded = loaded.unwrap();
@@ -285,7 +285,7 @@ async fn a_dynamic_skill_is_declined_unless_it_is_asked_for() {
     assert_eq!(kind(load(&dynamic, &other).await.0), SkillErrorKind::FrontmatterMismatch);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_read_of_a_dynamic_skill_is_bounded_in_all() {
     let mut dynamic = entry();
     dynamic["resources"] = json!("dynamic");
@@ -304,11 +304,11 @@ async fn what_is_read_of_a_dynamic_skill_is_bounded_in_all() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn folders_are_listed_where_the_server_says_that_it_can() {
     let (skills, mut peer) = with_skills().await;
     assert_eq!(kind(skills.read_directory(ROOT).await), SkillErrorKind::NotOffered);
-    peer.expect_silence(Duration::from_millis(20)).await;
+    peer.expect_silence(Duration::from_secs(1)).await;
 
     let (client, mut peer, _) = connected(declared(&json!({ "directoryRead": true }))).await;
     let skills = client.skills().unwrap();
@@ -326,7 +326,7 @@ async fn folders_are_listed_where_the_server_says_that_it_can() {
     assert_eq!(names, ["x.md", "y"]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refused_request_keeps_its_error() {
     let (skills, mut peer) = with_skills().await;
     let uri = format!("{ROOT}/SKILL.md");

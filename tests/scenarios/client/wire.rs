@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use super::peer::{builder, connected, pipe};
-use crate::http::script::{Peer, Request, Server, within};
+use super::peer::{builder, connected, diagnostics, pipe, recorded};
+use crate::http::script::{Peer, Request, Server, rounds, within};
 
 /// What a server knows of its client.
 #[derive(Default)]
@@ -155,27 +155,46 @@ async fn an_older_session_has_its_header_and_one_standing_stream() {
     let server = Server::start().await;
     let url = server.url();
     let notes = Arc::new(Notes::default());
-    let answer = async |peer: &mut Peer, request: &Request, message: Value| match (
+    let (called, may_answer) = (Arc::<Notify>::default(), Arc::<Notify>::default());
+    let answering = Arc::clone(&may_answer);
+    let answer = async move |peer: &mut Peer, request: &Request, message: Value| match (
         request.method.as_str(),
         message["method"].as_str(),
     ) {
         ("GET", _) => {
             peer.stream("").await;
+            called.notified().await;
             peer.chunk(&event(r#"{"jsonrpc":"2.0","id":999,"result":{"content":"not yours"}}"#)).await;
         }
         ("POST", Some("initialize")) => peer.json(&result(&message, &initialized("2025-03-26"))).await,
-        ("POST", Some("tools/call")) => peer.json(&result(&message, &json!({ "content": [] }))).await,
+        ("POST", Some("tools/call")) => {
+            called.notify_one();
+            answering.notified().await;
+            peer.json(&result(&message, &json!({ "content": [] }))).await;
+        }
         _ => peer.accepted().await,
     };
+    let (builder, events) = recorded(builder());
     let test = async {
         let server = HttpServer::new(&url).unwrap();
-        let client = within(builder().mode(Mode::Legacy).connect(server)).await.unwrap();
-        for _ in 0..3 {
+        let client = within(builder.connect(server)).await.unwrap();
+        let first = tokio::spawn(client.call_tool("t", json!({})).into_future());
+        within(async {
+            while diagnostics(&events).is_empty() {
+                rounds().await;
+            }
+        })
+        .await;
+        may_answer.notify_one();
+        within(first).await.unwrap().unwrap();
+        for _ in 0..2 {
+            may_answer.notify_one();
             within(client.call_tool("t", json!({})).into_future()).await.unwrap();
         }
         client.close().await;
     };
     against(server, &notes, answer, test).await;
+    assert_eq!(diagnostics(&events), ["unknown_response"]);
     let requests = notes.requests.lock().unwrap();
     assert_eq!(requests.iter().filter(|request| request.method == "GET").count(), 1);
     for request in requests.iter().filter(|request| !request.body.contains("\"initialize\"")) {

@@ -71,8 +71,8 @@ fn a_handler_may_own_something_of_its_desk() {
     });
 }
 
-/// A handler that looks at its desk when it is asked for its time.
-struct Looking(Desk);
+/// A handler that looks at its desk when it is asked for its time, and tells that it was.
+struct Looking(Desk, Arc<AtomicBool>);
 
 impl ElicitationHandler for Looking {
     async fn elicit(&self, _: ElicitRequest, _: ElicitationContext) -> ElicitReply {
@@ -81,6 +81,7 @@ impl ElicitationHandler for Looking {
 
     fn timeout(&self) -> Option<Duration> {
         assert!(self.0.open_questions().is_empty() && self.0.waiting_calls().is_empty());
+        self.1.store(true, Ordering::SeqCst);
         None
     }
 }
@@ -98,12 +99,14 @@ impl fmt::Write for LookingWriter {
 #[test]
 fn code_of_the_application_that_the_desk_calls_may_look_at_the_desk() {
     in_time("setting the desk's handler", || {
-        let desk = Desk::default();
-        desk.set_handler(Looking(desk.clone()));
+        let (desk, looked) = (Desk::default(), Arc::<AtomicBool>::default());
+        desk.set_handler(Looking(desk.clone(), Arc::clone(&looked)));
+        assert!(looked.load(Ordering::SeqCst));
     });
     in_time("a route", || {
-        let desk = Desk::default();
-        drop(desk.route("key", Looking(desk.clone())));
+        let (desk, looked) = (Desk::default(), Arc::<AtomicBool>::default());
+        drop(desk.route("key", Looking(desk.clone(), Arc::clone(&looked))));
+        assert!(looked.load(Ordering::SeqCst));
     });
     in_time("writing a desk and its listener", || {
         let desk = Desk::default();

@@ -106,14 +106,15 @@ async fn a_question_is_written_down_before_it_is_shown_and_ended_there_too() {
 async fn a_question_that_cannot_be_written_down_is_cancelled_unseen() {
     let (inbox, config) = watched();
     inbox.refuses.store(true, Ordering::SeqCst);
-    let shown = |_: ElicitRequest, _: ElicitationContext| async { panic!("shown") as ElicitResult };
+    let (handler, shown) = unasked();
     let (builder, events) = recorded(builder());
-    let (client, mut peer) = connected(builder.on_elicitation(shown).desk_config(config)).await;
+    let (client, mut peer) = connected(builder.on_elicitation(handler).desk_config(config)).await;
     peer.send(form(1)).await;
     assert_eq!(peer.receive().await["result"], json!({ "action": "cancel" }));
     assert_eq!(told(&events), ["asked", "not published", "ended Failed"]);
     settle().await;
     assert!(inbox.log().is_empty());
+    assert_eq!(shown.load(Ordering::SeqCst), 0);
     assert_idle(&client);
 }
 

@@ -1,6 +1,7 @@
 //! Capacity, quotas, nobody there, and ids that are taken.
 
 use std::future::pending;
+use std::sync::atomic::Ordering;
 
 use mcp_client::{
     Desk, DeskConfig, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationLimits,
@@ -119,8 +120,8 @@ async fn a_number_and_its_text_are_two_questions() {
 /// nobody.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_not_right_is_refused_and_shown_to_nobody() {
-    let shown = |_: ElicitRequest, _: ElicitationContext| async { panic!("shown") as ElicitResult };
-    let (client, mut peer) = connected(builder().on_elicitation(shown)).await;
+    let (handler, shown) = unasked();
+    let (client, mut peer) = connected(builder().on_elicitation(handler.clone())).await;
     let wrong = |member: &str, value: serde_json::Value| {
         let mut params = url_params("e1");
         params[member] = value;
@@ -143,7 +144,7 @@ async fn a_question_that_is_not_right_is_refused_and_shown_to_nobody() {
     assert_idle(&client);
 
     let (connection, mut peer) = pipe(1 << 16);
-    let modes = builder().on_elicitation(shown).elicitation_modes(ElicitationSupport::all());
+    let modes = builder().on_elicitation(handler).elicitation_modes(ElicitationSupport::all());
     let (client, ()) = tokio::join!(modes.connect(connection), async {
         let initialize = peer.expect("initialize").await;
         let result = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } });
@@ -153,6 +154,8 @@ async fn a_question_that_is_not_right_is_refused_and_shown_to_nobody() {
     let _client = client.unwrap();
     peer.send(url(1, "e1")).await;
     assert_eq!(peer.receive().await["error"]["code"], -32602);
+    settle().await;
+    assert_eq!(shown.load(Ordering::SeqCst), 0);
 }
 
 /// The limits on one question are the application's.

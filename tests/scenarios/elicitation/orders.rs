@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Side {
     client: Option<Client>,
     peer: Peer,
-    asked: u32,
+    asked: HashMap<String, u32>,
     answered: HashMap<String, u32>,
     calls: Vec<tokio::task::JoinHandle<Result<Value, mcp_client::Error>>>,
 }
@@ -66,7 +66,13 @@ struct Side {
 impl Side {
     async fn open(desk: &Desk, server: &str) -> Self {
         let (client, peer) = connected(builder().desk(desk, server)).await;
-        Self { client: Some(client), peer, asked: 0, answered: HashMap::new(), calls: Vec::new() }
+        Self {
+            client: Some(client),
+            peer,
+            asked: HashMap::new(),
+            answered: HashMap::new(),
+            calls: Vec::new(),
+        }
     }
 
     /// Reads what the client sent: answers are counted, calls are refused for the URLs that are wanted of them.
@@ -182,7 +188,7 @@ impl World {
 
     async fn ask(&mut self, to: usize, question: Value) {
         if self.sides[to].client.is_some() {
-            self.sides[to].asked += 1;
+            *self.sides[to].asked.entry(question["id"].to_string()).or_default() += 1;
             self.sides[to].peer.send(question).await;
         }
     }
@@ -199,8 +205,10 @@ impl World {
         tokio::time::sleep(Duration::from_secs(4_000)).await;
         for side in &mut self.sides {
             side.read(&[]).await;
-            let answers: u32 = side.answered.values().sum();
-            assert!(answers <= side.asked, "{answers} answers to {} questions", side.asked);
+            for (id, answers) in &side.answered {
+                let asked = side.asked.get(id).copied().unwrap_or_default();
+                assert!(*answers <= asked, "{answers} answers to {asked} questions of the id {id}");
+            }
             for call in side.calls.drain(..) {
                 assert!(call.is_finished(), "a call is left");
             }

@@ -1,6 +1,7 @@
 //! Questions as the peer writes them, and handlers that a test plays by hand.
 
-use std::future::{IntoFuture, pending};
+use std::future::{IntoFuture, Ready, pending, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -59,6 +60,19 @@ pub(crate) async fn accept(request: ElicitRequest, _: ElicitationContext) -> Eli
         ElicitRequest::Url(_) => ElicitResult::accept_url(),
         _ => named("Ada"),
     }
+}
+
+/// A handler that nobody may ask, and how often it was: one that panics would only look like a `cancel`.
+pub(crate) fn unasked()
+-> (impl Fn(ElicitRequest, ElicitationContext) -> Ready<ElicitResult> + Clone + Send + Sync, Arc<AtomicUsize>)
+{
+    let asked = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&asked);
+    let handler = move |_: ElicitRequest, _: ElicitationContext| {
+        count.fetch_add(1, Ordering::SeqCst);
+        ready(ElicitResult::cancel())
+    };
+    (handler, asked)
 }
 
 /// A handler that counts what it is asked and answers with consent.

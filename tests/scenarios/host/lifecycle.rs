@@ -1,6 +1,8 @@
 //! From connecting to closing, server by server.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_client::host::{Connector, Host, HostLimits, ServerState};
 use serde_json::json;
@@ -316,12 +318,13 @@ async fn the_number_of_servers_is_limited() {
     connected(&host, "c").await;
 }
 
-/// Asks its host something when it goes.
-struct Asking(Host);
+/// Asks its host something when it goes, and counts that.
+struct Asking(Host, Arc<AtomicUsize>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
         assert!(!self.0.servers().is_empty());
+        self.1.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -332,15 +335,16 @@ fn a_connector_may_own_something_of_its_host() {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let host = host();
+            let (host, asked) = (host(), Arc::<AtomicUsize>::default());
             for _ in 0..2 {
-                let asking = Asking(host.clone());
+                let asking = Asking(host.clone(), Arc::clone(&asked));
                 let connector = Connector::new(move || {
                     let text = format!("no token of {:?}", asking.0);
                     std::future::ready(Err::<mcp_client::StdioServer, _>(text.into()))
                 });
                 assert_eq!(failed(host.connect("srv", connector).await), "transport");
             }
+            assert_eq!(asked.load(Ordering::SeqCst), 1, "the second took the place of the first");
         });
         let _ = done.send(());
     });

@@ -269,11 +269,18 @@ async fn many_servers_come_back_without_waiting_for_each_other() {
         drop(std::mem::replace(peer, gone));
         assert!(plug.is_idle());
     }
-    for (name, (_, plug, _)) in &mut servers {
-        let _peer = plug.ready().await;
-        while host.client(name).is_err() {
-            tokio::time::sleep(SECOND).await;
-        }
+    // All of them are asked before any of them answers, and none later than its own wait.
+    let begun = Instant::now();
+    let mut peers = Vec::new();
+    for (_, (_, plug, _)) in &mut servers {
+        peers.push(plug.peer().await);
+    }
+    assert!(begun.elapsed() <= 9 * SECOND, "{:?}", begun.elapsed());
+    // The last one of them answers first.
+    for ((name, _), peer) in servers.iter().zip(&mut peers).rev() {
+        peer.handshake(everything()).await;
+        tokio::time::sleep(SECOND).await;
+        assert!(!host.client(name).unwrap().is_closed(), "{name}");
     }
 }
 

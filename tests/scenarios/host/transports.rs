@@ -1,5 +1,6 @@
 //! Real transports under a host: child processes and HTTP.
 
+use std::future::IntoFuture as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ async fn servers_of_a_configuration_are_started_one_by_one() {
     }
     let error = host.server("ends").unwrap().last_error.unwrap();
     assert_eq!(error.exit().unwrap().to_string(), "exit code 3", "{error}");
+    // What stays says everything back, the answer to its own ping too.
+    within(host.client("stays").unwrap().ping().into_future()).await.unwrap();
     assert_eq!(state(&host, "stays").0, "connected");
     let closed = within(host.close()).await;
     assert_eq!(closed.len(), 1);

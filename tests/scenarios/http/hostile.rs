@@ -1,10 +1,14 @@
 //! Servers that break off, lie or flood.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_transport::{ErrorKind, TlsFailure};
 
-use super::script::Server;
+use super::script::{Server, within};
 use super::support::*;
 use crate::stdio::support::is_own_process;
 
@@ -146,6 +150,16 @@ fn println_count(tried: usize, answered: usize, failed: usize) {
     println!("{tried} tried, {answered} answered, {failed} typed errors, 0 hung");
 }
 
+/// Counts how often the future is polled.
+async fn counted<F: Future>(polls: Arc<AtomicUsize>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        polls.fetch_add(1, Ordering::SeqCst);
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
 /// auth:G-17: a response in two segments, cut at every offset, gives the same answer
 #[tokio::test]
 async fn every_segmentation_gives_the_same_answer() {
@@ -153,16 +167,22 @@ async fn every_segmentation_gives_the_same_answer() {
     for response in good_responses() {
         for cut in 1..response.len() {
             let connection = connect(&server);
-            let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
-                let (mut peer, _) = server.request().await;
-                peer.send(&response[..cut]).await;
-                // The client runs in the same task; now it has seen what came so far.
-                for _ in 0..3 {
+            let polls = Arc::<AtomicUsize>::default();
+            // On a task of its own, so that nothing but its socket has it polled.
+            let outcome =
+                tokio::spawn(counted(Arc::clone(&polls), async move { exchange(&connection, call()).await }));
+            let (mut peer, _) = server.request().await;
+            let before = polls.load(Ordering::SeqCst);
+            peer.send(&response[..cut]).await;
+            within(async {
+                while polls.load(Ordering::SeqCst) == before {
                     tokio::task::yield_now().await;
                 }
-                peer.send(&response[cut..]).await;
-                peer.close().await;
-            });
+            })
+            .await;
+            peer.send(&response[cut..]).await;
+            peer.close().await;
+            let outcome = outcome.await.unwrap();
             assert!(outcome.1.is_ok(), "{cut} {response:?} {:?}", outcome.1);
             assert_eq!(outcome.0, ["result 1"], "{cut} {response:?}");
         }
