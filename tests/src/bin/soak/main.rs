@@ -1,13 +1,15 @@
-//! Mixed traffic for as long as one likes, over both transports at once, with a fault in every hundredth answer.
+//! Mixed traffic for as long as one likes, over both transports and in both eras at once, with a fault in every hundredth answer.
 //!
 //! `soak --minutes N` prints what was called, what failed and how, and how memory, descriptors and tasks developed, and ends with
 //! `N passed, M failed`. `--serve stdio` and `--serve http` are this program in the role of the server; they are for itself.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
 
+mod count;
 mod heap;
 mod measure;
 mod replies;
+mod report;
 mod serve_http;
 mod serve_stdio;
 mod traffic;

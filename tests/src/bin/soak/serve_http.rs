@@ -7,10 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::replies::{Asked, Dice, LIST_CHANGED, question};
+use crate::replies::{Asked, Dice, list_changed};
 
 /// Longer than the clients wait for a call.
 const STALL: Duration = Duration::from_millis(1500);
+
+/// Between two changes that a subscription is told of.
+const BETWEEN_CHANGES: Duration = Duration::from_millis(20);
 
 static QUESTIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -86,7 +89,11 @@ fn converse(stream: TcpStream, mut dice: Dice) -> io::Result<()> {
         let Some(asked) = Asked::read(&request.body) else {
             return respond(&mut out, "400 Bad Request", "", b"");
         };
-        let Some(answer) = asked.answer() else {
+        if asked.is("subscriptions/listen") {
+            // It has a response of its own, and with it the connection.
+            return tell(&mut out, &asked, &mut dice);
+        }
+        let Some(answer) = asked.answer(&mut dice) else {
             respond(&mut out, "202 Accepted", "", b"")?;
             continue;
         };
@@ -123,13 +130,32 @@ fn stream_answer(out: &mut TcpStream, asked: &Asked, answer: &str, dice: &mut Di
     if let Some(progress) = asked.progress(1) {
         event(&progress);
     }
-    match dice.below(50) {
-        0 => event(&question(QUESTIONS.fetch_add(1, Ordering::Relaxed))),
-        1 => event(LIST_CHANGED),
-        _ => {}
+    if let Some(aside) = asked.aside(dice, QUESTIONS.fetch_add(1, Ordering::Relaxed)) {
+        event(&aside);
     }
     event(answer);
     respond(out, "200 OK", "content-type: text/event-stream\r\n", body.as_bytes())
+}
+
+/// Tells of some changes, and then breaks off or ends the subscription on purpose.
+fn tell(out: &mut TcpStream, asked: &Asked, dice: &mut Dice) -> io::Result<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    out.write_all(head.as_bytes())?;
+    let mut event = |data: &str| {
+        let text = format!("data: {data}\n\n");
+        out.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
+    };
+    event(&asked.granted())?;
+    for _ in 0..dice.below(200) {
+        // Fails when the client has gone.
+        event(&list_changed(asked.id.as_ref()))?;
+        thread::sleep(BETWEEN_CHANGES);
+    }
+    if dice.below(2) == 0 {
+        event(&asked.ended())?;
+        out.write_all(b"0\r\n\r\n")?;
+    }
+    out.shutdown(Shutdown::Both)
 }
 
 /// Goes wrong in one way. Whether the connection can be used on.

@@ -3,7 +3,9 @@
 use std::io::{self, BufRead as _, Write as _};
 use std::process::ExitCode;
 
-use crate::replies::{Asked, Dice, LIST_CHANGED, question};
+use serde_json::Value;
+
+use crate::replies::{Asked, Dice, list_changed};
 
 pub(crate) fn run() -> ExitCode {
     match serve() {
@@ -16,6 +18,8 @@ pub(crate) fn run() -> ExitCode {
 fn serve() -> io::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut dice = Dice::new(u64::from(std::process::id()));
+    // Who is told of changes, in the modern era.
+    let mut listening: Option<Value> = None;
     let mut line = |text: &str| -> io::Result<()> {
         out.write_all(text.as_bytes())?;
         out.write_all(b"\n")?;
@@ -23,7 +27,13 @@ fn serve() -> io::Result<ExitCode> {
     };
     for (number, received) in (0..).zip(io::stdin().lock().split(b'\n')) {
         let Some(asked) = Asked::read(&received?) else { continue };
-        let Some(answer) = asked.answer() else { continue };
+        listening = listening.filter(|id| !asked.cancels(id));
+        if asked.is("subscriptions/listen") {
+            listening.clone_from(&asked.id);
+            line(&asked.granted())?;
+            continue;
+        }
+        let Some(answer) = asked.answer(&mut dice) else { continue };
         if asked.is_tool_call() && dice.fault() {
             match dice.below(8) {
                 0 => return Ok(ExitCode::from(3)),
@@ -48,10 +58,11 @@ fn serve() -> io::Result<ExitCode> {
         if let Some(progress) = asked.progress(1) {
             line(&progress)?;
         }
-        match dice.below(50) {
-            0 => line(&question(number))?,
-            1 => line(LIST_CHANGED)?,
-            _ => {}
+        if let Some(aside) = asked.aside(&mut dice, number) {
+            line(&aside)?;
+        }
+        if listening.is_some() && dice.below(50) == 0 {
+            line(&list_changed(listening.as_ref()))?;
         }
         line(&answer)?;
     }

@@ -1,97 +1,34 @@
-//! The client's side: workers on each transport, and somebody who watches.
+//! The client's side: workers on each way to a server, and somebody who watches.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
 use mcp_client::{
-    Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, Error, ErrorKind, HttpServer, Mode,
-    StdioServer,
+    Change, Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, Error, ErrorKind, HttpServer,
+    Mode, StdioServer,
 };
 use serde_json::json;
 
+use crate::count::{Count, Era, Transport, Way, add_one};
 use crate::measure::{Holds, Series};
 use crate::replies::Dice;
+use crate::report::report;
 
 const WORKERS: u64 = 8;
 const CALL_TIMEOUT: Duration = Duration::from_secs(1);
-/// A call that is not over then hangs.
+/// A call that is not over then hangs: a modern one has the time of two requests, and that of a question between them.
 const HANGS_AFTER: Duration = Duration::from_secs(5);
 /// How long what a closed connection held may take to be gone.
 const SETTLE: Duration = Duration::from_secs(10);
 /// The pause between two calls of a worker, at most. The run is about what stays behind, not about load.
-const MAX_PAUSE_US: u64 = 10_000;
-/// Memory may grow by so much an hour.
-const MAX_SLOPE_MIB_PER_HOUR: f64 = 1.0;
-/// A run shorter than this says little of a slope, because the heap is still finding its size; then only a gross leak counts.
-const MIN_HOURS_FOR_SLOPE: f64 = 0.25;
-const MAX_SHORT_GROWTH_MIB: f64 = 16.0;
-/// A slope is taken from the lowest point of each stretch so long.
-const STRETCH: Duration = Duration::from_secs(30);
-
-/// Of a hundred calls over each transport so many succeed at least: one goes wrong, and takes those that are under way on its
-/// connection along. Where fewer do, the faults are not what the run is about any more.
-const MIN_SUCCESSES_IN_100: u64 = 80;
-
-/// What happened so far.
-#[derive(Debug, Default)]
-struct Count {
-    stdio: Lane,
-    http: Lane,
-    hung: AtomicU64,
-    connections: AtomicU64,
-    panics: Arc<AtomicU64>,
-    done: AtomicBool,
-    errors: Mutex<BTreeMap<String, u64>>,
-}
-
-/// The calls over one transport.
-#[derive(Debug, Default)]
-struct Lane {
-    calls: AtomicU64,
-    succeeded: AtomicU64,
-}
-
-impl Lane {
-    /// Whether so many succeeded that the others are the faults' doing, and how many that were.
-    fn check(&self, transport: &str) -> (bool, String) {
-        let (calls, succeeded) = (self.calls.load(Ordering::Relaxed), self.succeeded.load(Ordering::Relaxed));
-        let is_good = calls > 0 && succeeded < calls && succeeded * 100 >= calls * MIN_SUCCESSES_IN_100;
-        (
-            is_good,
-            format!("{transport} had traffic, and faults in it: {succeeded} of {calls} calls succeeded"),
-        )
-    }
-}
-
-impl Count {
-    fn lane(&self, transport: &str) -> &Lane {
-        if transport == "http" { &self.http } else { &self.stdio }
-    }
-
-    fn calls(&self) -> u64 {
-        [&self.stdio, &self.http].iter().map(|lane| lane.calls.load(Ordering::Relaxed)).sum()
-    }
-
-    fn error(&self, transport: &str, error: &Error) {
-        let kind = format!("{transport} {:?}", error.kind());
-        *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default() += 1;
-    }
-
-    /// Counts every panic: in a task of the client it would only look like a connection that was lost.
-    fn count_panics(&self) {
-        let panics = Arc::clone(&self.panics);
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            panics.fetch_add(1, Ordering::Relaxed);
-            print(info);
-        }));
-    }
-}
+const MAX_PAUSE_US: u64 = 20_000;
+/// The pause before somebody subscribes again whose subscription has ended.
+const BETWEEN_SUBSCRIPTIONS: Duration = Duration::from_millis(50);
 
 /// A server in a process of its own, so that its memory is not taken for the client's.
 struct HttpProcess {
@@ -132,21 +69,17 @@ pub(crate) async fn run(time: Duration) -> ExitCode {
 async fn try_run(time: Duration) -> Result<ExitCode, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let server = HttpProcess::start(&program)?;
+    let servers = Arc::new(Servers { program, url: server.url.clone() });
     let count = Arc::new(Count::default());
     count.count_panics();
-    let stdio = program.clone();
-    let url = server.url.clone();
     // Once each before anything is counted: what is made once for good (the runtime's own signal pipe) is no leak.
-    visit_once(&|| Ok(stdio_server(&stdio)), &count).await?;
-    visit_once(&|| http_server(&url), &count).await?;
+    for way in Way::ALL {
+        visit_once(&servers, way, &count).await?;
+    }
     let before =
         settled(Holds { descriptors: 0, tasks: 0, ..Holds::default() }, Duration::from_secs(1)).await;
 
-    let stdio = program.clone();
-    let loops = [
-        tokio::spawn(keep_busy("stdio", move || Ok(stdio_server(&stdio)), Arc::clone(&count))),
-        tokio::spawn(keep_busy("http", move || http_server(&url), Arc::clone(&count))),
-    ];
+    let loops = Way::ALL.map(|way| tokio::spawn(keep_busy(Arc::clone(&servers), way, Arc::clone(&count))));
     let seen = watch(time, &count).await;
     count.done.store(true, Ordering::Relaxed);
     for one in loops {
@@ -156,27 +89,45 @@ async fn try_run(time: Duration) -> Result<ExitCode, String> {
     Ok(report(&count, &seen, before, after))
 }
 
-fn stdio_server(program: &PathBuf) -> Endpoint {
-    StdioServer::new(program).args(["--serve", "stdio"]).into()
+/// Where the servers are.
+struct Servers {
+    program: PathBuf,
+    url: String,
 }
 
-fn http_server(url: &str) -> Result<Endpoint, String> {
-    HttpServer::new(url).map(Endpoint::from).map_err(|error| error.to_string())
+impl Servers {
+    fn endpoint(&self, transport: Transport) -> Result<Endpoint, String> {
+        match transport {
+            Transport::Stdio => Ok(StdioServer::new(&self.program).args(["--serve", "stdio"]).into()),
+            Transport::Http => {
+                HttpServer::new(&self.url).map(Endpoint::from).map_err(|error| error.to_string())
+            }
+        }
+    }
 }
 
-async fn connect(endpoint: Endpoint) -> Result<Client, Error> {
-    let handler = |request: ElicitRequest, _: ElicitationContext| async move {
-        match request {
-            ElicitRequest::Form(form) => ElicitResult::accept(form.defaults()),
-            _ => ElicitResult::cancel(),
+async fn connect(endpoint: Endpoint, way: Way, count: &Arc<Count>) -> Result<Client, Error> {
+    let counting = Arc::clone(count);
+    let handler = move |request: ElicitRequest, _: ElicitationContext| {
+        add_one(&counting.lane(way).questions);
+        async move {
+            match request {
+                ElicitRequest::Form(form) => ElicitResult::accept(form.defaults()),
+                _ => ElicitResult::cancel(),
+            }
         }
     };
-    let builder = Client::builder("soak", env!("CARGO_PKG_VERSION")).mode(Mode::Legacy);
+    let mode = match way.era {
+        Era::Legacy => Mode::Legacy,
+        Era::Modern => Mode::Pinned(ProtocolVersion::V2026_07_28),
+    };
+    let builder = Client::builder("soak", env!("CARGO_PKG_VERSION")).mode(mode);
     builder.on_elicitation(handler).request_timeout(CALL_TIMEOUT).connect(endpoint).await
 }
 
-async fn visit_once(endpoint: &impl Fn() -> Result<Endpoint, String>, count: &Count) -> Result<(), String> {
-    let client = connect(endpoint()?).await.map_err(|error| error.to_string())?;
+async fn visit_once(servers: &Servers, way: Way, count: &Arc<Count>) -> Result<(), String> {
+    let endpoint = servers.endpoint(way.transport)?;
+    let client = connect(endpoint, way, count).await.map_err(|error| format!("{}: {error}", way.name()))?;
     for size in [100, 10_000, 1_000_000] {
         if let Err(error) = client.call_tool("blob", json!({ "size": size })).await {
             count.error("warm-up", &error);
@@ -187,60 +138,68 @@ async fn visit_once(endpoint: &impl Fn() -> Result<Endpoint, String>, count: &Co
 }
 
 /// Connects again and again until the time is over, with workers on each connection.
-async fn keep_busy(
-    transport: &'static str,
-    endpoint: impl Fn() -> Result<Endpoint, String>,
-    count: Arc<Count>,
-) -> Result<(), String> {
+async fn keep_busy(servers: Arc<Servers>, way: Way, count: Arc<Count>) -> Result<(), String> {
     while !count.done.load(Ordering::Relaxed) {
-        let client = match connect(endpoint()?).await {
+        let client = match connect(servers.endpoint(way.transport)?, way, &count).await {
             Ok(client) => client,
             Err(error) => {
-                count.error(transport, &error);
+                count.error(way.name(), &error);
                 continue;
             }
         };
-        let number = count.connections.fetch_add(1, Ordering::Relaxed);
+        let number = add_one(&count.connections);
         let workers: Vec<_> = (0..WORKERS)
             .map(|worker| {
-                tokio::spawn(work(
-                    transport,
-                    client.clone(),
-                    Dice::new(number * 31 + worker * 7),
-                    Arc::clone(&count),
-                ))
+                let dice = Dice::new(number * 31 + worker * 7);
+                tokio::spawn(work(way, client.clone(), dice, Arc::clone(&count)))
             })
             .collect();
+        let listener =
+            (way.era == Era::Modern).then(|| tokio::spawn(listen(way, client.clone(), Arc::clone(&count))));
         for worker in workers {
             worker.await.map_err(|error| format!("a worker panicked: {error}"))?;
         }
-        // Half of the connections are just dropped: both ways must leave nothing behind.
+        // Half of the connections are closed under their subscription, and the others just dropped after it: all must leave nothing.
         if number.is_multiple_of(2) {
             client.close().await;
+        } else if let Some(listener) = &listener {
+            listener.abort();
+        }
+        drop(client);
+        if let Some(listener) = listener {
+            match listener.await {
+                Err(error) if error.is_panic() => return Err(format!("a listener panicked: {error}")),
+                _ => {}
+            }
         }
     }
     Ok(())
 }
 
 /// Calls until the connection ends, the time is over, or it has been enough for one connection.
-async fn work(transport: &'static str, client: Client, mut dice: Dice, count: Arc<Count>) {
+async fn work(way: Way, client: Client, mut dice: Dice, count: Arc<Count>) {
+    let lane = count.lane(way);
     for _ in 0..2000 {
         if count.done.load(Ordering::Relaxed) {
             return;
         }
         tokio::time::sleep(Duration::from_micros(dice.below(MAX_PAUSE_US))).await;
-        let lane = count.lane(transport);
-        lane.calls.fetch_add(1, Ordering::Relaxed);
-        let Ok(outcome) = tokio::time::timeout(HANGS_AFTER, one_call(&client, &mut dice)).await else {
-            count.hung.fetch_add(1, Ordering::Relaxed);
+        add_one(&lane.calls);
+        let Ok(outcome) = tokio::time::timeout(HANGS_AFTER, one_call(way, &client, &mut dice)).await else {
+            add_one(&count.hung);
             // When and where, as the count alone leads nowhere.
-            println!("a call over {transport} hangs, after {} calls", count.calls());
+            println!("a call over {} hangs, after {} calls", way.name(), count.calls());
             continue;
         };
         match outcome {
-            Ok(()) => drop(lane.succeeded.fetch_add(1, Ordering::Relaxed)),
+            Ok(was_asked) => {
+                add_one(&lane.succeeded);
+                if was_asked {
+                    add_one(&lane.after_a_question);
+                }
+            }
             Err(error) => {
-                count.error(transport, &error);
+                count.error(way.name(), &error);
                 if error.kind() == ErrorKind::Closed {
                     return;
                 }
@@ -249,32 +208,64 @@ async fn work(transport: &'static str, client: Client, mut dice: Dice, count: Ar
     }
 }
 
-async fn one_call(client: &Client, dice: &mut Dice) -> Result<(), Error> {
+/// Whether the server had asked something before it gave its result.
+async fn one_call(way: Way, client: &Client, dice: &mut Dice) -> Result<bool, Error> {
     let size = match dice.below(100) {
         0 => 1_000_000,
         1..=20 => 10_000,
         _ => 100,
     };
     let call = client.call_tool("blob", json!({ "size": size }));
-    match dice.below(20) {
-        0 => client.list_tools().all().await.map(drop),
-        1 => client.ping().await.map(drop),
-        2 => call.on_progress(|_| {}).await.map(drop),
+    let result = match dice.below(20) {
+        0 => return client.list_tools().all().await.map(|_| false),
+        // There is no ping in the modern era.
+        1 if way.era == Era::Legacy => return client.ping().await.map(|_| false),
+        1 => return client.request_raw("soak/anything", ()).await.map(|_| false),
+        2 => call.on_progress(|_| {}).await?,
         3 => {
             // Given up in the middle, as users do.
             let patience = Duration::from_micros(dice.below(300));
-            tokio::time::timeout(patience, async { call.await })
-                .await
-                .map_or(Ok(()), |outcome| outcome.map(drop))
+            match tokio::time::timeout(patience, async { call.await }).await {
+                Ok(outcome) => outcome?,
+                Err(_) => return Ok(false),
+            }
         }
-        _ => call.await.map(drop),
+        _ => call.await?,
+    };
+    Ok(result.structured_content.is_some())
+}
+
+/// Subscribes, again and again, until the connection ends.
+async fn listen(way: Way, client: Client, count: Arc<Count>) {
+    let lane = count.lane(way);
+    let mut wanted = SubscriptionFilter::new();
+    wanted.tools_list_changed = Some(true);
+    while !client.is_closed() {
+        match client.subscription(wanted.clone()).await {
+            Ok(mut subscription) => {
+                add_one(&lane.subscriptions);
+                loop {
+                    match subscription.next().await {
+                        Ok(Some(Change::List(_))) => drop(add_one(&lane.changes)),
+                        Ok(Some(_)) => {}
+                        Ok(None) => break,
+                        Err(error) => {
+                            count.error(way.name(), &error);
+                            break;
+                        }
+                    }
+                }
+            }
+            Err(error) => count.error(way.name(), &error),
+        }
+        tokio::time::sleep(BETWEEN_SUBSCRIPTIONS).await;
     }
 }
 
 /// What the process held, from when it was warm.
-struct Seen {
-    resident: Series,
-    heap: Series,
+pub(crate) struct Seen {
+    pub(crate) resident: Series,
+    pub(crate) heap: Series,
 }
 
 /// Looks at the process every second.
@@ -320,73 +311,4 @@ async fn settled(goal: Holds, limit: Duration) -> Holds {
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
 fn to_mib(bytes: u64) -> f64 {
     bytes as f64 / (1024.0 * 1024.0)
-}
-
-fn report(count: &Count, seen: &Seen, before: Holds, after: Holds) -> ExitCode {
-    let calls = count.calls();
-    let errors = count.errors.lock().unwrap_or_else(PoisonError::into_inner);
-    println!("{calls} calls on {} connections", count.connections.load(Ordering::Relaxed));
-    println!("errors by kind:");
-    for (kind, times) in errors.iter() {
-        println!("  {times:8}  {kind}");
-    }
-    let resident = growth("memory", &seen.resident);
-    let heap = growth("allocated", &seen.heap);
-    println!(
-        "descriptors: {} before, {} after; tasks: {} before, {} after",
-        before.descriptors, after.descriptors, before.tasks, after.tasks
-    );
-    let (hung, panics) = (count.hung.load(Ordering::Relaxed), count.panics.load(Ordering::Relaxed));
-    // Every kind that the faults can cause; anything else is a mistake of the client, or of this program.
-    let expected = ["Closed", "LimitExceeded", "PeerMisbehaved", "Rpc", "Timeout", "Transport"];
-    let odd: Vec<&String> =
-        errors.keys().filter(|kind| !expected.iter().any(|known| kind.ends_with(known))).collect();
-    let checks = [
-        count.stdio.check("stdio"),
-        count.http.check("http"),
-        (panics == 0, format!("{panics} panics")),
-        (hung == 0, format!("{hung} calls hung")),
-        (odd.is_empty(), format!("every failure is of a kind that the faults explain {odd:?}")),
-        resident,
-        heap,
-        (
-            // None at all is a system that does not tell.
-            after.descriptors > 0 && after.descriptors <= before.descriptors,
-            "no descriptor is left".to_owned(),
-        ),
-        (after.tasks <= before.tasks, "no task is left".to_owned()),
-    ];
-    let failed = checks.iter().filter(|(good, _)| !good).count();
-    for (good, what) in &checks {
-        println!("{}  {what}", if *good { "ok  " } else { "FAIL" });
-    }
-    println!("{} passed, {failed} failed", checks.len() - failed);
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Prints how something grew, and tells whether that is little enough.
-fn growth(what: &str, series: &Series) -> (bool, String) {
-    if series.peak_mib() <= 0.0 {
-        return (false, format!("{what} can be told on this system"));
-    }
-    let is_long = series.hours() >= MIN_HOURS_FOR_SLOPE;
-    let slope = if is_long { series.floors(STRETCH) } else { series.clone() }.slope_mib_per_hour();
-    let growth = slope.map(|slope| slope * series.hours());
-    println!(
-        "{what}: peak {:.1} MiB, slope {:.2} MiB/h ({:.2} MiB over {:.2} h{})",
-        series.peak_mib(),
-        slope.unwrap_or_default(),
-        growth.unwrap_or_default(),
-        series.hours(),
-        if is_long { ", from the lowest of each 30 s" } else { "" }
-    );
-    if is_long {
-        let is_good = slope.is_some_and(|slope| slope <= MAX_SLOPE_MIB_PER_HOUR);
-        return (is_good, format!("{what} grows by less than {MAX_SLOPE_MIB_PER_HOUR} MiB/h"));
-    }
-    let is_good = growth.is_some_and(|growth| growth <= MAX_SHORT_GROWTH_MIB);
-    (
-        is_good,
-        format!("{what} grows by less than {MAX_SHORT_GROWTH_MIB} MiB; a longer run would tell a slope"),
-    )
 }
