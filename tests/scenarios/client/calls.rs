@@ -2,14 +2,11 @@
 
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use mcp_client::ErrorKind;
 use serde_json::json;
 
-use super::peer::{builder, connected, diagnostics, pipe, recorded, summary};
-
-const SECOND: Duration = Duration::from_secs(1);
+use super::peer::{SECOND, builder, connected, diagnostics, pipe, recorded, summary};
 
 /// seed:B23: an unsent call is no call.
 #[tokio::test(start_paused = true)]
@@ -34,11 +31,7 @@ async fn dropping_a_call_tells_the_server_once_and_its_late_answer_is_ignored() 
     peer.expect_silence(SECOND).await;
     assert_eq!(diagnostics(&events), ["late_response"]);
     // The connection is as good as before.
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
+    peer.answers_a_ping_of(&client).await;
 }
 
 /// seed:B25, protocol:L-39, protocol:L-40

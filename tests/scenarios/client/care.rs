@@ -8,11 +8,9 @@ use mcp_client::transport::stdio::LineLimits;
 use mcp_client::{Client, ClientEvent, CloseReason, ErrorKind, HttpServer, Mode};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, diagnostics, pipe_with, recorded};
+use super::peer::{Peer, SECOND, builder, connected, diagnostics, pipe_with, recorded};
 use crate::http::script::{Server, rounds, within};
 use crate::stdio::support::sh;
-
-const SECOND: Duration = Duration::from_secs(1);
 
 async fn small_lines() -> (Client, Peer, std::sync::Arc<std::sync::Mutex<Vec<ClientEvent>>>) {
     let mut limits = LineLimits::default();

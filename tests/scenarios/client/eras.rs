@@ -10,31 +10,19 @@ use mcp_client::{
     Answer, Change, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Era, ErrorKind,
     HttpServer, Limits, ListKind, Mode, Outcome, SuspendedCall, VerdictReason,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::sync::Notify;
 
 use super::own_requests::of_one_resource;
-use super::peer::{Peer, builder, pipe, summary};
+use super::peer::{Peer, builder, discovered, pipe, summary};
+use super::web::{self, auto};
 use crate::elicitation::support::unasked;
 use crate::http::resume::request_on_any;
 use crate::http::script::{PATIENCE, Server, at_the_deadline, within};
 use crate::stdio::support::{patient, sh};
 
-fn auto() -> ClientBuilder {
-    builder().mode(Mode::Auto)
-}
-
-fn discovered() -> Value {
-    json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" })
-}
-
 async fn modern(builder: ClientBuilder) -> (Client, Peer) {
-    let (connection, mut peer) = pipe(1 << 20);
-    let (client, ()) = tokio::join!(builder.connect(connection), async {
-        let probe = peer.expect("server/discover").await;
-        peer.answer(&probe, discovered()).await;
-    });
-    (client.unwrap(), peer)
+    discovered(builder, json!({ "tools": {} })).await
 }
 
 /// protocol:S1
@@ -78,8 +66,7 @@ async fn a_legacy_server_that_refuses_the_probe_is_initialized_at_once() {
     let begun = tokio::time::Instant::now();
     let (client, _) = tokio::join!(auto().connect(connection), async {
         let probe = peer.expect("server/discover").await;
-        let error = json!({ "code": -32601, "message": "Method not found" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": probe["id"], "error": error })).await;
+        peer.refuse(&probe, -32601, "Method not found").await;
         peer.handshake(json!({})).await
     });
     assert_eq!(client.unwrap().server().era(), Era::Legacy);
@@ -173,8 +160,7 @@ async fn a_pinned_modern_client_does_not_speak_to_a_legacy_server() {
     let pinned = builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28));
     let (outcome, ()) = tokio::join!(pinned.connect(connection), async {
         let probe = peer.expect("server/discover").await;
-        let error = json!({ "code": -32601, "message": "Method not found" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": probe["id"], "error": error })).await;
+        peer.refuse(&probe, -32601, "Method not found").await;
         peer.expect_end().await;
         drop(peer);
     });
@@ -261,11 +247,10 @@ async fn a_subscription_brings_changes_of_either_era_and_ends_when_dropped() {
     let (client, mut peer) = modern(auto()).await;
     let (subscription, id) = tokio::join!(client.subscription(wanted()), async {
         let listen = peer.expect("subscriptions/listen").await;
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
-        for method in ["notifications/subscriptions/acknowledged", "notifications/tools/list_changed"] {
-            let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta });
-            peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
-        }
+        peer.grant(&listen).await;
+        let params = json!({ "_meta": { "io.modelcontextprotocol/subscriptionId": listen["id"] } });
+        let method = "notifications/tools/list_changed";
+        peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
         listen["id"].clone()
     });
     let mut subscription = subscription.unwrap();
@@ -286,16 +271,9 @@ async fn the_end_of_a_subscription_is_told_once() {
     let mut wanted = SubscriptionFilter::new();
     wanted.tools_list_changed = Some(true);
     let (client, mut peer) = modern(auto()).await;
-    let acknowledge = |listen: &Value| {
-        let params = json!({
-            "notifications": { "toolsListChanged": true },
-            "_meta": { "io.modelcontextprotocol/subscriptionId": listen["id"] },
-        });
-        json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params })
-    };
     let (subscription, listen) = tokio::join!(client.subscription(wanted.clone()), async {
         let listen = peer.expect("subscriptions/listen").await;
-        peer.send(acknowledge(&listen)).await;
+        peer.grant(&listen).await;
         listen
     });
     peer.answer(&listen, json!({})).await;
@@ -303,7 +281,7 @@ async fn the_end_of_a_subscription_is_told_once() {
     assert_eq!(subscription.next().await.unwrap(), None);
     let (subscription, ()) = tokio::join!(client.subscription(wanted), async {
         let listen = peer.expect("subscriptions/listen").await;
-        peer.send(acknowledge(&listen)).await;
+        peer.grant(&listen).await;
     });
     drop(peer);
     let mut subscription = subscription.unwrap();
@@ -320,8 +298,7 @@ async fn over_http_a_modern_call_has_its_routing_headers_and_is_cancelled_by_clo
     let (mut peer, probe) = server.request().await;
     assert_eq!(probe.header("mcp-method"), Some("server/discover"));
     assert_eq!(probe.header("mcp-protocol-version"), Some("2026-07-28"));
-    let result = json!({ "jsonrpc": "2.0", "id": 1, "result": discovered() });
-    peer.json(&result.to_string()).await;
+    web::answer(&mut peer, &probe, web::discovered(json!({ "tools": {} }))).await;
     let client = connecting.await.unwrap().unwrap();
     let calling = tokio::spawn(client.call_tool("add", json!({})).into_future());
     let call = peer.request().await;

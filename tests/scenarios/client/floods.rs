@@ -55,11 +55,7 @@ async fn a_flood_over_a_pipe_is_told_in_few_events_and_counted_whole() {
         let (builder, events) = recorded(builder());
         let (client, mut peer) = connected(builder).await;
         peer.send_text(&vec![line; FLOOD as usize].join("\n")).await;
-        let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-            let ping = peer.expect("ping").await;
-            peer.answer(&ping, json!({})).await;
-        });
-        pong.unwrap();
+        peer.answers_a_ping_of(&client).await;
         // Those that were not told too, before the end and after it.
         assert_eq!(client.diagnostics(), [(kind, FLOOD)]);
         client.close().await;
@@ -78,11 +74,7 @@ async fn the_limit_of_single_diagnostics_is_the_applications_to_choose() {
         let (builder, events) = recorded(builder().limits(limits));
         let (client, mut peer) = connected(builder).await;
         peer.send_text("noise\nnoise\nnoise\nnoise\nnoise").await;
-        let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-            let ping = peer.expect("ping").await;
-            peer.answer(&ping, json!({})).await;
-        });
-        pong.unwrap();
+        peer.answers_a_ping_of(&client).await;
         assert_eq!(told(&events).len(), expected, "{max_single}");
     }
 }
@@ -99,11 +91,7 @@ async fn the_diagnostics_of_a_connection_are_counted_from_its_beginning() {
     assert_eq!(client.diagnostics(), [(DiagnosticKind::InvalidMessage, 1)]);
     peer.send(json!({ "jsonrpc": "2.0", "id": 999, "result": {} })).await;
     peer.send_text("noise").await;
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
+    peer.answers_a_ping_of(&client).await;
     let both = [(DiagnosticKind::InvalidMessage, 2), (DiagnosticKind::UnknownResponse, 1)];
     assert_eq!(client.diagnostics(), both);
     let (quiet, _peer) = connected(builder()).await;

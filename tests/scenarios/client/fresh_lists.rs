@@ -42,8 +42,7 @@ impl Server {
                     peer.answer(&probe, discovered).await;
                 }
                 Era::Legacy => {
-                    let error = json!({ "code": -32601, "message": "no" });
-                    peer.send(json!({ "jsonrpc": "2.0", "id": probe["id"], "error": error })).await;
+                    peer.refuse(&probe, -32601, "no").await;
                     peer.handshake(capabilities).await;
                 }
             }
@@ -84,8 +83,7 @@ impl Server {
 
     async fn refuse(&mut self) {
         let request = self.peer.expect("tools/list").await;
-        let error = json!({ "code": -32603, "message": "not now" });
-        self.peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+        self.peer.refuse(&request, -32603, "not now").await;
     }
 
     async fn watched(era: Era, names: &[&str]) -> (Client, Self, FreshList<Tool>) {
@@ -250,8 +248,7 @@ async fn a_list_that_cannot_be_followed_says_so() {
     let (client, mut server) = Server::connected(Era::Modern, builder(), true).await;
     let (list, ()) = tokio::join!(client.list_tools().watch(), async {
         let listen = server.peer.expect("subscriptions/listen").await;
-        let error = json!({ "code": -32601, "message": "no" });
-        server.peer.send(json!({ "jsonrpc": "2.0", "id": listen["id"], "error": error })).await;
+        server.peer.refuse(&listen, -32601, "no").await;
         server.serve(&["a"]).await;
     });
     let state = list.unwrap().current();
@@ -324,8 +321,7 @@ async fn a_list_whose_cursor_is_refused_is_begun_again_once() {
     let refuse = async |server: &mut Server, cursor: &str| {
         let request = server.peer.expect("tools/list").await;
         assert_eq!(request["params"]["cursor"], cursor);
-        let error = json!({ "code": -32602, "message": "unknown cursor" });
-        server.peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+        server.peer.refuse(&request, -32602, "unknown cursor").await;
     };
     let begin = async |server: &mut Server, name: &str, next: &str| {
         let request = server.peer.expect("tools/list").await;

@@ -6,15 +6,15 @@ use std::time::Duration;
 use mcp_client::model::CallToolResult;
 use mcp_client::{
     Call, Client, ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, Error, ErrorKind,
-    HttpServer, TaskConfig,
+    TaskConfig,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::peer::{Peer, builder, modern_tasks, pipe};
+use super::peer::{Peer, SECOND, builder, empty_form, modern_tasks, pipe};
+use super::web::{self, message};
+use crate::elicitation::support::{complete, required, url_params};
 use crate::http::script::{Server, at_the_deadline, within};
-
-const SECOND: Duration = Duration::from_secs(1);
 
 /// What the text says of a call that ended there, and of no other.
 const SAYS_SO: &str = "the most that the call may take";
@@ -158,12 +158,7 @@ async fn a_task_is_awaited_up_to_the_hard_end_of_its_call() {
 /// and that is what is told.
 #[tokio::test(start_paused = true)]
 async fn a_pause_for_urls_ends_with_the_hard_end_of_its_call() {
-    let refused = |call: &Value| {
-        let url =
-            json!({ "mode": "url", "message": "m", "url": "https://example.com/a", "elicitationId": "a" });
-        let error = json!({ "code": -32042, "message": "first this", "data": { "elicitations": [url] } });
-        json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })
-    };
+    let refused = |call: &Value| required(call, &[url_params("a")]);
     // Nobody consents.
     let never = |_: ElicitRequest, _: ElicitationContext| pending::<ElicitResult>();
     let (client, mut peer) = connected(builder().on_elicitation(never)).await;
@@ -189,9 +184,7 @@ async fn a_pause_for_urls_ends_with_the_hard_end_of_its_call() {
             let request = peer.expect("tools/call").await;
             peer.send(refused(&request)).await;
             tokio::time::sleep(4 * SECOND).await;
-            let params = json!({ "elicitationId": "a" });
-            let method = "notifications/elicitation/complete";
-            peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+            peer.send(complete("a")).await;
             peer.expect("tools/call").await;
         })
         .await;
@@ -223,8 +216,7 @@ async fn rounds_of_input_end_with_the_hard_end_of_their_call() {
             for round in 0.. {
                 let request = peer.expect("tools/call").await;
                 tokio::time::sleep(server_takes * SECOND).await;
-                let form =
-                    json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+                let form = empty_form();
                 let asked = json!({ "q": { "method": "elicitation/create", "params": form } });
                 let required = json!({
                     "resultType": "input_required", "inputRequests": asked, "requestState": round.to_string(),
@@ -246,22 +238,15 @@ async fn rounds_of_input_end_with_the_hard_end_of_their_call() {
 #[tokio::test]
 async fn over_http_the_exchange_ends_at_the_hard_end() {
     let server = Server::start().await;
-    let endpoint = HttpServer::new(&server.url()).unwrap();
+    let (client, mut peer) = web::connected(modern_tasks(), &server).await;
     let serving = tokio::spawn(async move {
-        let (mut peer, probe) = server.request().await;
-        let probe: Value = serde_json::from_str(&probe.body).unwrap();
-        let result = json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
-        });
-        peer.json(&json!({ "jsonrpc": "2.0", "id": probe["id"], "result": result }).to_string()).await;
-        let call: Value = serde_json::from_str(&peer.request().await.body).unwrap();
+        let call = message(&peer.request().await);
         peer.stream("").await;
         let params = json!({ "progressToken": call["params"]["_meta"]["progressToken"], "progress": 1 });
         let notice = json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
         peer.chunk(&format!("data: {notice}\n\n")).await;
         peer.closed().await;
     });
-    let client = within(modern_tasks().connect(endpoint)).await.unwrap();
     let (progressed, is_there) = tokio::sync::oneshot::channel();
     let mut progressed = Some(progressed);
     let call =

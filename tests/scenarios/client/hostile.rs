@@ -3,14 +3,11 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use mcp_client::{Client, ClientEvent, ErrorKind};
+use mcp_client::{ClientEvent, ErrorKind};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, diagnostics, pipe, recorded};
-
-const SECOND: Duration = Duration::from_secs(1);
+use super::peer::{SECOND, builder, connected, diagnostics, pipe, recorded};
 
 fn pings(count: usize) -> Value {
     (0..count).map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" })).collect()
@@ -19,15 +16,6 @@ fn pings(count: usize) -> Value {
 fn log(bytes: usize) -> Value {
     let params = json!({ "level": "info", "data": "x".repeat(bytes) });
     json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": params })
-}
-
-/// The connection answers as before.
-async fn assert_alive(client: &Client, peer: &mut Peer) {
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
 }
 
 /// Servers log to standard output, with the id of the request that they serve.
@@ -69,7 +57,7 @@ async fn a_flood_of_short_lines_leaves_other_tasks_their_turn() {
     }
     assert!(most <= 1000, "{most} messages in one turn");
     let mut peer = flood.await.unwrap();
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
 }
 
 /// A result that is no JSON is not handed on as if it were, not even raw.
@@ -114,7 +102,7 @@ async fn every_request_of_a_batch_is_answered_although_the_server_reads_late() {
     for id in (0..4).flat_map(|_| 0..1000) {
         assert_eq!(peer.receive().await, json!({ "jsonrpc": "2.0", "id": id, "result": {} }));
     }
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
 }
 
 /// seed:B40: the handshake is over when its last message is delivered, and that too has the deadline.
@@ -169,7 +157,7 @@ async fn a_burst_of_cancellations_is_told_whole() {
     for _ in 0..3000 {
         peer.expect("notifications/cancelled").await;
     }
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +171,7 @@ async fn a_listener_that_panics_loses_its_event_alone() {
     let (client, mut peer) = connected(builder).await;
     peer.send(log(1)).await;
     peer.send(log(1)).await;
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
     assert_eq!(seen.load(Ordering::SeqCst), 2);
     client.close().await;
 }
@@ -210,7 +198,7 @@ async fn a_listener_that_does_not_listen_keeps_events_up_to_a_size() {
     for _ in 0..40 {
         peer.send(log(100_000)).await;
     }
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
     assert!(matches!(events.next().await, Some(ClientEvent::Missed { events: 30 })));
     for _ in 0..10 {
         assert!(matches!(events.next().await, Some(ClientEvent::Log(_))));
@@ -232,7 +220,7 @@ async fn a_list_that_gives_too_much_is_cut_at_the_size_limit() {
     });
     assert_eq!(all.unwrap().len(), 3);
     assert_eq!(diagnostics(&events), ["too_many_pages"]);
-    assert_alive(&client, &mut peer).await;
+    peer.answers_a_ping_of(&client).await;
 }
 
 /// Who prints an error with its causes reads each thing once.

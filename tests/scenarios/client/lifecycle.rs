@@ -1,6 +1,5 @@
 //! The handshake, and what is left when it fails.
 
-use std::future::IntoFuture;
 use std::time::Duration;
 
 use mcp_client::model::{ProtocolVersion, Root};
@@ -103,11 +102,7 @@ async fn roots_are_offered_answered_and_a_change_is_announced_once() {
 #[tokio::test(start_paused = true)]
 async fn ping_reaches_the_server_and_comes_back() {
     let (client, mut peer) = connected(builder()).await;
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
+    peer.answers_a_ping_of(&client).await;
     assert_eq!(client.server().protocol_version, ProtocolVersion::V2025_11_25);
 }
 

@@ -34,4 +34,5 @@ mod tasks_http;
 mod tasks_legacy;
 mod tls;
 mod wakers;
+mod web;
 mod wire;

@@ -10,7 +10,8 @@ use mcp_client::{
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 
-use super::peer::{self, Peer, builder, pipe};
+use super::peer::{self, Peer, builder, empty_form, pipe};
+use crate::elicitation::support::ask;
 
 fn asking() -> ClientBuilder {
     builder()
@@ -85,8 +86,7 @@ async fn whoever_is_asked_is_told_the_name() {
             std::future::ready(Err::<RawJson, _>(ErrorObject::new(ErrorCode::new(-1), "no")))
         });
     let (_client, mut peer) = peer::connected(builder).await;
-    let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
+    peer.send(ask(1, empty_form())).await;
     assert_eq!(names.recv().await.unwrap(), "my files");
     let params = json!({ "messages": [], "maxTokens": 9 });
     peer.send(json!({ "jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": params }))
@@ -99,8 +99,7 @@ async fn errors_name_the_server_those_of_connecting_too() {
     let (client, mut peer) = peer::connected(builder().server_name("files")).await;
     let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).into_future(), async {
         let call = peer.expect("tools/call").await;
-        let error = json!({ "code": -32603, "message": "no" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })).await;
+        peer.refuse(&call, -32603, "no").await;
     });
     let missing = StdioServer::new("/no/such/program");
     let connecting = builder().server_name("files").connect(missing).await.unwrap_err();

@@ -12,7 +12,8 @@ use mcp_client::transport::stdio::LineLimits;
 use mcp_client::{Client, ClientEvent, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, pipe, pipe_with, summary};
+use super::peer::{Peer, builder, connected, empty_form, pipe, pipe_with, summary};
+use crate::elicitation::support::ask;
 use crate::http::script::{Server, within};
 
 /// What a message is, in one word.
@@ -124,9 +125,7 @@ async fn what_a_handler_says_leaves_before_its_answer() {
     let (connected, mut peer) = connected(builder().on_elicitation(handler)).await;
     client.set(connected).unwrap();
     for id in 0..20 {
-        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-        peer.send(json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params }))
-            .await;
+        peer.send(ask(id, empty_form())).await;
         assert_eq!(words(&mut peer, 2).await, ["working".to_owned(), format!("answer {id}")]);
     }
 }

@@ -1,5 +1,6 @@
 //! The scripted peer.
 
+use std::future::IntoFuture as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use mcp_client::{
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// The server's end of the pipe.
 pub(crate) struct Peer {
@@ -79,6 +82,26 @@ impl Peer {
         self.send(json!({ "jsonrpc": "2.0", "id": request["id"], "result": result })).await;
     }
 
+    /// Answers with an error object.
+    pub(crate) async fn refuse(&mut self, request: &Value, code: i64, message: &str) {
+        let error = json!({ "code": code, "message": message });
+        self.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+    }
+
+    /// Grants a subscription what it asks for.
+    pub(crate) async fn grant(&mut self, listen: &Value) {
+        self.send(granted(listen)).await;
+    }
+
+    /// Answers a ping of this client: the connection is as good as before.
+    pub(crate) async fn answers_a_ping_of(&mut self, client: &Client) {
+        let (pong, ()) = tokio::join!(client.ping().into_future(), async {
+            let ping = self.expect("ping").await;
+            self.answer(&ping, json!({})).await;
+        });
+        pong.unwrap();
+    }
+
     pub(crate) async fn progress(&mut self, request: &Value, progress: f64) {
         let token = &request["params"]["_meta"]["progressToken"];
         let params = json!({ "progressToken": token, "progress": progress });
@@ -123,19 +146,32 @@ pub(crate) async fn discovered(builder: ClientBuilder, capabilities: Value) -> (
     (client.unwrap(), peer)
 }
 
-/// For servers of the modern era that make tasks of calls.
+/// A question without anything to fill in.
+pub(crate) fn empty_form() -> Value {
+    json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } })
+}
+
+/// What a server says to `subscriptions/listen` that grants all of it.
+pub(crate) fn granted(listen: &Value) -> Value {
+    let params = json!({
+        "notifications": listen["params"]["notifications"],
+        "_meta": { "io.modelcontextprotocol/subscriptionId": listen["id"] },
+    });
+    json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params })
+}
+
 /// A call that its server asks something for, put away.
 pub(crate) async fn suspended(client: &Client, peer: &mut Peer) -> SuspendedCall {
     let (outcome, ()) = tokio::join!(client.call_tool("t", json!({})).or_suspend(), async {
         let call = peer.expect("tools/call").await;
-        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-        let asked = json!({ "q": { "method": "elicitation/create", "params": params } });
+        let asked = json!({ "q": { "method": "elicitation/create", "params": empty_form() } });
         peer.answer(&call, json!({ "resultType": "input_required", "inputRequests": asked })).await;
     });
     let Outcome::Suspended(call) = outcome.unwrap() else { panic!("not suspended") };
     call
 }
 
+/// For servers of the modern era that make tasks of calls.
 pub(crate) fn modern_tasks() -> ClientBuilder {
     builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
 }

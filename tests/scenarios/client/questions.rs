@@ -3,44 +3,14 @@
 use std::future::{IntoFuture, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use mcp_client::{
     ClientBuilder, ElicitRequest, ElicitResult, ElicitationContext, ElicitationSupport, Limits,
 };
 use serde_json::{Map, Value, json};
 
-use super::peer::{Peer, builder, connected, diagnostics, recorded, summary};
-
-const SECOND: Duration = Duration::from_secs(1);
-
-fn form(id: impl Into<Value>) -> Value {
-    json!({
-        "jsonrpc": "2.0",
-        "id": id.into(),
-        "method": "elicitation/create",
-        "params": {
-            "message": "Who?",
-            "requestedSchema": {
-                "type": "object",
-                "properties": { "name": { "type": "string" }, "age": { "type": "integer", "default": 30 } },
-                "required": ["name"],
-            },
-        },
-    })
-}
-
-fn url(id: impl Into<Value>) -> Value {
-    let params =
-        json!({ "mode": "url", "message": "Open?", "url": "https://example.com/x", "elicitationId": "e1" });
-    json!({ "jsonrpc": "2.0", "id": id.into(), "method": "elicitation/create", "params": params })
-}
-
-fn named(name: &str) -> ElicitResult {
-    let mut content = Map::new();
-    content.insert("name".to_owned(), json!(name));
-    ElicitResult::accept(content)
-}
+use super::peer::{Peer, SECOND, builder, connected, diagnostics, recorded, summary};
+use crate::elicitation::support::{form, named, url, withdraw};
 
 /// Asks, and returns the whole answer.
 async fn ask(builder: ClientBuilder, question: Value) -> Value {
@@ -67,7 +37,7 @@ async fn a_handler_answers_under_the_id_of_the_question() {
 #[tokio::test(start_paused = true)]
 async fn consent_to_a_url_carries_no_content() {
     let accept = |_: ElicitRequest, _: ElicitationContext| async { named("leak") };
-    let answer = ask(builder().on_elicitation(accept), url(1)).await;
+    let answer = ask(builder().on_elicitation(accept), url(1, "e1")).await;
     assert_eq!(answer["result"], json!({ "action": "accept" }));
 }
 
@@ -87,7 +57,7 @@ async fn without_a_handler_the_capability_is_not_declared_and_the_method_not_fou
 async fn a_mode_that_was_not_declared_is_refused() {
     let handler = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::accept_url() };
     let builder = builder().on_elicitation(handler).elicitation_modes(ElicitationSupport::form());
-    assert_eq!(ask(builder, url(1)).await["error"]["code"], -32602);
+    assert_eq!(ask(builder, url(1, "e1")).await["error"]["code"], -32602);
 }
 
 #[tokio::test(start_paused = true)]
@@ -136,8 +106,7 @@ async fn a_withdrawn_question_drops_its_handler_and_is_not_answered() {
     let (_client, mut peer) = connected(builder).await;
     peer.send(form("q")).await;
     peer.expect_silence(SECOND).await;
-    let params = json!({ "requestId": "q" });
-    peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
+    peer.send(withdraw("q")).await;
     peer.expect_silence(SECOND).await;
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
 }

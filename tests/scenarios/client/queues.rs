@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use mcp_client::model::ProtocolVersion;
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, ClientBuilder, ErrorKind, Limits, Mode, TaskConfig};
+use mcp_client::{Client, ErrorKind, Limits};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use super::peer::{Peer, builder, connected, pipe, pipe_with, summary};
+use super::peer::{Peer, builder, connected, makes_tasks, modern_tasks, pipe, pipe_with, summary};
 
 /// A client connected through a pipe that takes so many bytes.
 async fn connected_through(capacity: usize) -> (Client, Peer) {
@@ -89,16 +88,9 @@ async fn a_call_that_became_a_task_has_an_unknown_outcome() {
             let mut limits = LineLimits::default();
             limits.max_queued_bytes = max_queued_bytes;
             let (connection, mut peer) = pipe_with(64, limits);
-            let connecting = modern_with_tasks().connect(connection);
+            let connecting = modern_tasks().connect(connection);
             let (client, ()) = tokio::join!(connecting, async {
-                let probe = peer.receive().await;
-                let capabilities =
-                    json!({ "tools": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
-                peer.answer(
-                    &probe,
-                    json!({ "supportedVersions": ["2026-07-28"], "capabilities": capabilities }),
-                )
-                .await;
+                peer.discovered(makes_tasks()).await;
             });
             let client = client.unwrap();
             let call = tokio::spawn(client.call_tool("slow", json!({})).into_future());
@@ -122,10 +114,6 @@ async fn a_call_that_became_a_task_has_an_unknown_outcome() {
             drop(filler);
         }
     }
-}
-
-fn modern_with_tasks() -> ClientBuilder {
-    builder().mode(Mode::Pinned(ProtocolVersion::V2026_07_28)).tasks(TaskConfig::default())
 }
 
 /// A client with a queue of 1,000 bytes that a call of 4,000 has filled.

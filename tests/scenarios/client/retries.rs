@@ -6,30 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_client::transport::http::{Credentials, CredentialsFuture, Refused};
-use mcp_client::{Client, ErrorKind, HttpServer, Mode, RetryConfig};
+use mcp_client::{Client, ClientBuilder, ErrorKind, HttpServer, Mode, RetryConfig};
 use serde_json::{Value, json};
 
 use super::peer::{builder, diagnostics, recorded, summary};
+use super::web::{self, answer, auto, discovered, message};
 use crate::http::resume::request_on_any;
 use crate::http::script::{Address, Peer, Request, Server, at_the_deadline, rounds};
 
-async fn connected(builder: mcp_client::ClientBuilder) -> (Client, Server, Peer) {
+/// A client of a server of the modern era, that server, and the connection to it.
+async fn connected(builder: ClientBuilder) -> (Client, Server, Peer) {
     let server = Server::start().await;
-    let url = server.url();
-    let builder = builder.mode(Mode::Auto);
-    let connecting = tokio::spawn(async move { builder.connect(HttpServer::new(&url).unwrap()).await });
-    let (mut peer, probe) = server.request().await;
-    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
-    answer(&mut peer, &probe, discovered).await;
-    (connecting.await.unwrap().unwrap(), server, peer)
+    let (client, peer) = web::connected(builder.mode(Mode::Auto), &server).await;
+    (client, server, peer)
 }
 
 fn id(request: &Request) -> Value {
-    serde_json::from_str::<Value>(&request.body).unwrap()["id"].clone()
-}
-
-async fn answer(peer: &mut Peer, request: &Request, result: Value) {
-    peer.json(&json!({ "jsonrpc": "2.0", "id": id(request), "result": result }).to_string()).await;
+    message(request)["id"].clone()
 }
 
 fn tools() -> Value {
@@ -73,13 +66,8 @@ async fn a_tool_call_whose_connection_breaks_is_not_repeated() {
 #[tokio::test]
 async fn a_tool_call_that_reached_nobody_is_sent_when_the_server_is_back() {
     let address = Address::keep();
-    let (server, url) = (address.serve(), address.url());
-    let connecting =
-        tokio::spawn(async move { builder().mode(Mode::Auto).connect(HttpServer::new(&url).unwrap()).await });
-    let (mut peer, probe) = server.request().await;
-    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
-    answer(&mut peer, &probe, discovered).await;
-    let client = connecting.await.unwrap().unwrap();
+    let server = address.serve();
+    let (client, peer) = web::connected(auto(), &server).await;
     drop((peer, server));
     // The client has seen its pooled connection end.
     rounds().await;
@@ -153,11 +141,7 @@ async fn a_call_that_times_out_before_it_left_has_a_known_outcome() {
     let stalls = Arc::new(AtomicBool::new(false));
     let endpoint =
         HttpServer::new(&server.url()).unwrap().credentials(Arc::new(Stalling(Arc::clone(&stalls))));
-    let connecting = tokio::spawn(async move { builder().mode(Mode::Auto).connect(endpoint).await });
-    let (mut peer, probe) = server.request().await;
-    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} }, "resultType": "complete" });
-    answer(&mut peer, &probe, discovered).await;
-    let client = connecting.await.unwrap().unwrap();
+    let (client, peer) = web::connected_to(auto(), endpoint, &server).await;
 
     let pay = || client.call_tool("pay", json!({})).timeout(Duration::from_secs(20)).into_future();
     stalls.store(true, Ordering::SeqCst);
@@ -186,9 +170,7 @@ async fn connecting_is_tried_again_a_few_times() {
     peer.respond("502 Bad Gateway", "", "").await;
     drop(peer);
     let (mut peer, third) = server.request().await;
-    let discovered =
-        json!({ "supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete" });
-    answer(&mut peer, &third, discovered).await;
+    answer(&mut peer, &third, discovered(json!({}))).await;
     connecting.await.unwrap().unwrap();
     assert_eq!(diagnostics(&events), ["call_retried"; 2]);
 

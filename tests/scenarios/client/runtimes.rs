@@ -13,9 +13,8 @@ use mcp_client::{
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
-use super::peer::{Peer, builder, connected};
-
-const SECOND: Duration = Duration::from_secs(1);
+use super::peer::{Peer, SECOND, builder, connected, empty_form};
+use crate::elicitation::support::ask;
 
 /// A server for the shell: it answers `initialize`, then nothing.
 fn silent() -> StdioServer {
@@ -105,9 +104,7 @@ where
     };
     let (client, mut peer) = connected(builder().on_elicitation(handler)).await;
     *place.lock().unwrap() = Some(client.clone());
-    let schema = json!({ "type": "object", "properties": {} });
-    let params = json!({ "message": "m", "requestedSchema": schema });
-    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
+    peer.send(ask(1, empty_form())).await;
     (client, peer, ended)
 }
 
@@ -168,9 +165,7 @@ async fn a_handler_that_ends_its_own_question_goes_on() {
     };
     let (client, mut peer) = connected(builder().on_elicitation(hangs).on_sampling(sampling)).await;
     *place.lock().unwrap() = Some(client.clone());
-    let schema = json!({ "type": "object", "properties": {} });
-    let params = json!({ "message": "m", "requestedSchema": schema });
-    peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params })).await;
+    peer.send(ask(1, empty_form())).await;
     let message = json!({ "role": "user", "content": { "type": "text", "text": "t" } });
     let params = json!({ "messages": [message], "maxTokens": 1 });
     peer.send(json!({ "jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": params }))

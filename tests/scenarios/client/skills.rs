@@ -332,8 +332,7 @@ async fn a_refused_request_keeps_its_error() {
     let uri = format!("{ROOT}/SKILL.md");
     let (got, ()) = tokio::join!(skills.get(&uri), async {
         let request = peer.expect("skills/get").await;
-        let error = json!({ "code": -32602, "message": "no such\u{1b} skill" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+        peer.refuse(&request, -32602, "no such\u{1b} skill").await;
     });
     let error = got.unwrap_err();
     assert_eq!((error.kind(), error.uri()), (SkillErrorKind::Request, uri.as_str()));

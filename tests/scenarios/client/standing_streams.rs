@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::peer::{builder, diagnostics, recorded};
-use crate::http::script::{Peer, Request, Server, at_the_deadline, rounds, within};
+use super::web::{self, grant};
+use crate::http::script::{Peer, Server, at_the_deadline, rounds, within};
 
 /// What a GET is answered with.
 #[derive(Clone, Copy, Debug)]
@@ -246,30 +247,7 @@ async fn a_modern_subscription_that_is_lost_says_so_until_it_stands_again() {
             .limits(limits)
             .mode(mcp_client::Mode::Pinned(mcp_client::model::ProtocolVersion::V2026_07_28)),
     );
-    let connecting = builder.connect(HttpServer::new(&server.url()).unwrap());
-    let (client, mut peer) = tokio::join!(connecting, async {
-        let (mut peer, discover) = server.request().await;
-        let id = &serde_json::from_str::<Value>(&discover.body).unwrap()["id"];
-        let result = json!({
-            "supportedVersions": ["2026-07-28"], "capabilities": { "tools": { "listChanged": true } },
-            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-        });
-        peer.json(&json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()).await;
-        peer
-    });
-    let client = client.unwrap();
-    let grant = async |peer: &mut Peer, request: &Request| {
-        let request: Value = serde_json::from_str(&request.body).unwrap();
-        assert_eq!(request["method"], "subscriptions/listen");
-        let params = json!({
-            "notifications": request["params"]["notifications"],
-            "_meta": { "io.modelcontextprotocol/subscriptionId": request["id"] },
-        });
-        let method = "notifications/subscriptions/acknowledged";
-        let granted = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        peer.stream("").await;
-        peer.chunk(&format!("data: {granted}\n\n")).await;
-    };
+    let (client, mut peer) = web::connected(builder, &server).await;
     let (subscription, ()) = tokio::join!(client.subscription(of_tools()), async {
         let request = peer.request().await;
         grant(&mut peer, &request).await;

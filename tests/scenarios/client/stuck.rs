@@ -12,10 +12,9 @@ use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpSe
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::peer::{builder, connected, summary};
+use super::peer::{SECOND, builder, connected, empty_form, summary};
+use crate::elicitation::support::ask;
 use crate::http::script::{Peer, Server, within};
-
-const SECOND: Duration = Duration::from_secs(1);
 
 fn begin<F: Future>(future: std::pin::Pin<&mut F>) {
     assert!(future.poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -31,11 +30,7 @@ async fn questions_that_are_answered_at_once_do_not_put_off_the_deadline_of_a_lo
     peer.expect("tools/call").await;
     let asking = tokio::spawn(async move {
         for id in 0.. {
-            let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-            peer.send(
-                json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params }),
-            )
-            .await;
+            peer.send(ask(id, empty_form())).await;
             peer.receive().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -158,9 +153,7 @@ async fn calls_that_nobody_polls_take_no_place_of_the_background() {
                     } else if message["params"]["name"] == "asks" {
                         peer.stream("").await;
                         for question in 0..3 {
-                            let params = json!({
-                                "message": "m", "requestedSchema": { "type": "object", "properties": {} }
-                            });
+                            let params = empty_form();
                             let id = format!("{number}-{question}");
                             let asked = json!({
                                 "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params

@@ -212,8 +212,7 @@ async fn a_task_outlives_the_connection_it_was_made_on() {
     // protocol:TX-08
     let (resumed, ()) = tokio::join!(client.resume_task(stored).into_future(), async {
         let poll = peer.expect("tasks/get").await;
-        let error = json!({ "code": -32602, "message": "Task not found" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": poll["id"], "error": error })).await;
+        peer.refuse(&poll, -32602, "Task not found").await;
     });
     let error = resumed.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Rpc);
@@ -235,9 +234,7 @@ async fn a_server_that_tells_of_a_task_is_not_asked() {
     let marked = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
     let begun = tokio::time::Instant::now();
     let (result, ()) = tokio::join!(task.unwrap().result(), async {
-        let params = json!({ "notifications": { "taskIds": ["t-1"] }, "_meta": marked });
-        let method = "notifications/subscriptions/acknowledged";
-        peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        peer.grant(&listen).await;
         poll(&mut peer, state("working", json!({}))).await;
         // From here on it is asked once in a minute.
         tokio::time::sleep(Duration::from_secs(30)).await;
@@ -261,8 +258,7 @@ async fn a_server_that_tells_nothing_is_asked() {
         let call = peer.expect("tools/call").await;
         peer.answer(&call, created()).await;
         let listen = peer.expect("subscriptions/listen").await;
-        let error = json!({ "code": -32601, "message": "Method not found" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": listen["id"], "error": error })).await;
+        peer.refuse(&listen, -32601, "Method not found").await;
     });
     let (result, ()) = tokio::join!(task.unwrap().result(), poll(&mut peer, done()));
     result.unwrap();

@@ -2,10 +2,11 @@
 
 use std::future::IntoFuture;
 
-use mcp_client::{Client, ErrorKind, HttpServer};
+use mcp_client::{Client, ErrorKind};
 use serde_json::{Value, json};
 
 use super::peer::modern_tasks;
+use super::web::{self, answer, grant, message};
 use crate::http::script::{Peer, Request, Server, within};
 
 fn state(status: &str, more: Value) -> Value {
@@ -21,25 +22,14 @@ fn done() -> Value {
     state("completed", json!({ "result": { "content": [] } }))
 }
 
-async fn answer(peer: &mut Peer, request: &Request, result: Value) {
-    let body: Value = serde_json::from_str(&request.body).unwrap();
-    peer.json(&json!({ "jsonrpc": "2.0", "id": body["id"], "result": result }).to_string()).await;
-}
-
 /// A client, and the connection that it uses.
 async fn connected(server: &Server) -> (Client, Peer) {
-    let url = server.url();
-    let connecting =
-        tokio::spawn(async move { modern_tasks().connect(HttpServer::new(&url).unwrap()).await });
-    let (mut peer, probe) = server.request().await;
-    let discovered = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } });
-    answer(&mut peer, &probe, discovered).await;
-    (connecting.await.unwrap().unwrap(), peer)
+    web::connected(modern_tasks(), server).await
 }
 
 /// Which method a request is about, by its header and its body, which must agree.
 fn method(request: &Request) -> String {
-    let body: Value = serde_json::from_str(&request.body).unwrap();
+    let body = message(request);
     assert_eq!(request.header("mcp-method"), body["method"].as_str());
     body["method"].as_str().unwrap().to_owned()
 }
@@ -66,10 +56,10 @@ async fn a_task_outlasts_lost_answers_and_unavailable_servers() {
     let (mut peer, poll) = server.request().await;
     assert_eq!(method(&poll), "tasks/get");
     // The answer comes as an event stream that is broken off behind it.
-    let body: Value = serde_json::from_str(&poll.body).unwrap();
-    let message = json!({ "jsonrpc": "2.0", "id": body["id"], "result": state("working", json!({})) });
+    let id = &message(&poll)["id"];
+    let told = json!({ "jsonrpc": "2.0", "id": id, "result": state("working", json!({})) });
     peer.stream("").await;
-    peer.chunk(&format!("data: {message}\n\n")).await;
+    peer.chunk(&format!("data: {told}\n\n")).await;
     peer.reset();
     let (mut peer, poll) = server.request().await;
     assert_eq!(method(&poll), "tasks/get");
@@ -114,15 +104,10 @@ async fn a_server_tells_of_the_task_on_a_stream_of_its_own() {
     let task = within(starting).await.unwrap().unwrap();
     let ending = tokio::spawn(task.result());
     let listen = peer.request().await;
-    let body: Value = serde_json::from_str(&listen.body).unwrap();
+    let body = message(&listen);
     assert_eq!(body["params"]["notifications"], json!({ "taskIds": ["täsk"] }));
     let marked = json!({ "io.modelcontextprotocol/subscriptionId": body["id"] });
-    peer.stream("").await;
-    let acknowledged = json!({
-        "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
-        "params": { "notifications": { "taskIds": ["täsk"] }, "_meta": marked },
-    });
-    peer.chunk(&format!("data: {acknowledged}\n\n")).await;
+    grant(&mut peer, &listen).await;
     let mut params = done();
     params["_meta"] = marked;
     let told = json!({ "jsonrpc": "2.0", "method": "notifications/tasks", "params": params });

@@ -11,8 +11,9 @@ use mcp_client::Client;
 use mcp_client::model::SubscriptionFilter;
 use serde_json::{Value, json};
 
-use super::peer::{Peer, builder, connected, discovered, makes_tasks, modern_tasks, pipe};
+use super::peer::{Peer, builder, connected, discovered, empty_form, makes_tasks, modern_tasks, pipe};
 use super::sessions::{BY_THE_BOOK, Sessions, connect_with};
+use crate::elicitation::support::ask;
 use crate::http::script::{PATIENCE, within};
 use crate::wakers::{LogListener, in_time};
 
@@ -108,9 +109,7 @@ fn who_waits_for_a_call_an_event_or_a_question_may_use_the_client_when_it_is_tol
             ];
             let request = peer.expect("tools/call").await;
             peer.answer(&request, json!({ "content": [] })).await;
-            let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-            peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params }))
-                .await;
+            peer.send(ask(1, empty_form())).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
             for (at, woken) in woken.iter().enumerate() {
                 assert!(woken.woken.load(Ordering::Relaxed), "{at}");
@@ -141,12 +140,7 @@ fn who_waits_for_a_subscription_may_use_the_client_when_it_is_told() {
         let mut subscribing = Box::pin(client.subscription(wanted));
         let woken = wait(&client, false, subscribing.as_mut());
         let request = peer.expect("subscriptions/listen").await;
-        let params = json!({
-            "notifications": { "toolsListChanged": true },
-            "_meta": { "io.modelcontextprotocol/subscriptionId": request["id"] }
-        });
-        let method = "notifications/subscriptions/acknowledged";
-        peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        peer.grant(&request).await;
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(woken.woken.load(Ordering::Relaxed));
         subscribing.await.unwrap();
@@ -168,9 +162,7 @@ fn who_waits_with_others_is_told_whoever_panics() {
         });
         let list = list.unwrap();
         let mut questions = client.elicitations();
-        let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
-        peer.send(json!({ "jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params }))
-            .await;
+        peer.send(ask(1, empty_form())).await;
         let question = questions.next().await.unwrap();
 
         let mut lists: Vec<_> = (0..64).map(|_| list.clone()).collect();

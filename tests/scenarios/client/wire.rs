@@ -358,16 +358,11 @@ async fn an_error_to_a_ping_ends_nothing() {
     for code in [-32601, -32603, 0] {
         let (pong, ()) = tokio::join!(client.ping().into_future(), async {
             let ping = peer.expect("ping").await;
-            let error = json!({ "code": code, "message": "Method not supported: ping" });
-            peer.send(json!({ "jsonrpc": "2.0", "id": ping["id"], "error": error })).await;
+            peer.refuse(&ping, code, "Method not supported: ping").await;
         });
         assert_eq!(pong.unwrap_err().kind(), ErrorKind::Rpc);
     }
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
+    peer.answers_a_ping_of(&client).await;
 }
 
 /// protocol:L-33: the words of a modern server that refuses `initialize` reach the user.
@@ -376,8 +371,7 @@ async fn what_a_modern_server_says_to_initialize_is_shown() {
     let (connection, mut peer) = pipe(64 * 1024);
     let (outcome, ()) = tokio::join!(builder().mode(Mode::Legacy).connect(connection), async {
         let initialize = peer.expect("initialize").await;
-        let error = json!({ "code": -32601, "message": "this server speaks 2026-07-28 only" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": initialize["id"], "error": error })).await;
+        peer.refuse(&initialize, -32601, "this server speaks 2026-07-28 only").await;
     });
     assert!(outcome.unwrap_err().to_string().contains("this server speaks 2026-07-28 only"));
 }

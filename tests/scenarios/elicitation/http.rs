@@ -134,11 +134,6 @@ async fn connect(builder: ClientBuilder, body: Body) -> (Client, Scripted) {
     (client, scripted)
 }
 
-fn required(call: &Value, entries: &[Value]) -> Value {
-    let error = json!({ "code": -32042, "message": "first this", "data": { "elicitations": entries } });
-    json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })
-}
-
 fn done(call: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": call["id"], "result": { "content": [], "done": true } })
 }

@@ -11,9 +11,9 @@ use mcp_client::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::client::peer::{Peer, builder, connected, diagnostics, pipe, recorded};
-
-pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) use crate::client::peer::{
+    Peer, SECOND, builder, connected, diagnostics, empty_form, pipe, recorded,
+};
 
 pub(crate) fn form(id: impl Into<Value>) -> Value {
     let schema = json!({
@@ -88,6 +88,12 @@ pub(crate) fn consenting() -> (ClientBuilder, Arc<Mutex<Vec<String>>>) {
         async { ElicitResult::accept_url() }
     };
     (builder().on_elicitation(handler), asked)
+}
+
+/// Error -32042, which asks for these first.
+pub(crate) fn required(call: &Value, entries: &[Value]) -> Value {
+    let error = json!({ "code": -32042, "message": "first this", "data": { "elicitations": entries } });
+    json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })
 }
 
 /// What the desk told, in a few words each.

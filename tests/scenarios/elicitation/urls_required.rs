@@ -9,11 +9,6 @@ use tokio::task::JoinHandle;
 
 use super::support::*;
 
-fn required(call: &Value, entries: Vec<Value>) -> Value {
-    let error = json!({ "code": -32042, "message": "first this", "data": { "elicitations": entries } });
-    json!({ "jsonrpc": "2.0", "id": call["id"], "error": error })
-}
-
 /// A client of a server with tools, prompts and resources.
 async fn connect(builder: mcp_client::ClientBuilder) -> (Client, Peer) {
     let (connection, mut peer) = pipe(1 << 20);
@@ -47,7 +42,7 @@ async fn each_kind_of_call_is_made_once_more_when_all_its_urls_are_done() {
     for (at, (method, _)) in calls.iter().enumerate() {
         let call = peer.expect(method).await;
         let entries = vec![url_params(&format!("{at}-a")), url_params(&format!("{at}-b"))];
-        peer.send(required(&call, entries)).await;
+        peer.send(required(&call, &entries)).await;
         refused.push(call);
     }
     peer.expect_silence(10 * SECOND).await;
@@ -79,11 +74,11 @@ async fn a_second_refusal_surfaces() {
     let (client, mut peer) = connect(builder).await;
     let outcome = call_tool(&client, "t");
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("a")])).await;
+    peer.send(required(&call, &[url_params("a")])).await;
     settle().await;
     peer.send(complete("a")).await;
     let retry = peer.expect("tools/call").await;
-    peer.send(required(&retry, vec![url_params("b")])).await;
+    peer.send(required(&retry, &[url_params("b")])).await;
     let error = outcome.await.unwrap().unwrap_err();
     let object = error.error_object().unwrap();
     assert_eq!((error.kind(), object.code.get()), (ErrorKind::Rpc, -32042));
@@ -102,7 +97,7 @@ async fn a_list_with_a_fault_is_shown_to_nobody() {
         entry[member] = value;
         vec![url_params("a"), entry]
     };
-    let form = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+    let form = empty_form();
     let lists = [
         vec![],
         (0..17).map(|n| url_params(&n.to_string())).collect(),
@@ -120,7 +115,7 @@ async fn a_list_with_a_fault_is_shown_to_nobody() {
     for entries in lists {
         let outcome = call_tool(&client, "t");
         let call = peer.expect("tools/call").await;
-        peer.send(required(&call, entries)).await;
+        peer.send(required(&call, &entries)).await;
         let error = outcome.await.unwrap().unwrap_err();
         let object = error.error_object().unwrap();
         assert_eq!((object.code.get(), object.message.as_str()), (-32042, "first this"));
@@ -145,7 +140,7 @@ async fn a_finished_id_authorises_no_second_retry() {
     for round in 0..2 {
         let outcome = call_tool(&client, "t");
         let call = peer.expect("tools/call").await;
-        peer.send(required(&call, vec![url_params("a")])).await;
+        peer.send(required(&call, &[url_params("a")])).await;
         settle().await;
         if round == 0 {
             peer.send(complete("a")).await;
@@ -168,7 +163,7 @@ async fn without_consent_the_original_error_surfaces() {
         let mut questions = client.elicitations();
         let outcome = call_tool(&client, "t");
         let call = peer.expect("tools/call").await;
-        peer.send(required(&call, vec![url_params("a"), url_params("b")])).await;
+        peer.send(required(&call, &[url_params("a"), url_params("b")])).await;
         let question = questions.next().await.unwrap();
         assert_eq!(client.desk().open_questions().len(), 1);
         question.respond(answer).unwrap();
@@ -195,7 +190,7 @@ async fn no_question_is_told_to_end_before_it_is_told_to_be_asked() {
         connect(builder().on_elicitation(accept).desk(&desk, "a").on_event(listener)).await;
     let outcome = call_tool(&client, "t");
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("a"), url_params("b")])).await;
+    peer.send(required(&call, &[url_params("a"), url_params("b")])).await;
     assert_eq!(outcome.await.unwrap().unwrap_err().kind(), ErrorKind::Rpc);
     settle().await;
     let expected = ["asked", "ended Answered(Accept)", "asked", "ended Answered(Cancel)", "call Cancelled"];
@@ -212,7 +207,7 @@ async fn without_completion_the_original_error_surfaces_in_time() {
     let begun = tokio::time::Instant::now();
     let outcome = tokio::spawn(client.call_tool("t", json!({})).timeout(10 * SECOND).raw().into_future());
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("a")])).await;
+    peer.send(required(&call, &[url_params("a")])).await;
     assert_eq!(outcome.await.unwrap().unwrap_err().error_object().unwrap().code.get(), -32042);
     assert_eq!(begun.elapsed(), 180 * SECOND);
     assert_idle(&client);
@@ -225,7 +220,7 @@ async fn a_second_request_that_gets_no_answer_has_an_unknown_outcome() {
     let (client, mut peer) = connect(builder).await;
     let outcome = call_tool(&client, "t");
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("a")])).await;
+    peer.send(required(&call, &[url_params("a")])).await;
     settle().await;
     peer.send(complete("a")).await;
     peer.expect("tools/call").await;
@@ -244,7 +239,7 @@ async fn the_person_continues_or_gives_up() {
     for go_on in [true, false] {
         let outcome = call_tool(&client, "t");
         let call = peer.expect("tools/call").await;
-        peer.send(required(&call, vec![url_params(if go_on { "a" } else { "b" })])).await;
+        peer.send(required(&call, &[url_params(if go_on { "a" } else { "b" })])).await;
         settle().await;
         assert!(told(&events).contains(&"call waits".to_owned()));
         let wait = client.desk().waiting_calls()[0].wait;
@@ -268,7 +263,7 @@ async fn a_call_that_ends_otherwise_takes_its_questions_along() {
     let mut questions = client.elicitations();
     let outcome = call_tool(&client, "t");
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("a")])).await;
+    peer.send(required(&call, &[url_params("a")])).await;
     let question = questions.next().await.unwrap();
     outcome.abort();
     assert_eq!(question.ended().await, mcp_client::End::FlowEnded);
@@ -278,14 +273,14 @@ async fn a_call_that_ends_otherwise_takes_its_questions_along() {
     let call = client.call_tool("t", json!({})).timeout(5 * SECOND).reset_on_progress(20 * SECOND);
     let outcome = tokio::spawn(call.raw().into_future());
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("b")])).await;
+    peer.send(required(&call, &[url_params("b")])).await;
     let question = questions.next().await.unwrap();
     assert_eq!(outcome.await.unwrap().unwrap_err().error_object().unwrap().code.get(), -32042);
     assert_eq!(question.ended().await, mcp_client::End::FlowEnded);
 
     let outcome = call_tool(&client, "t");
     let call = peer.expect("tools/call").await;
-    peer.send(required(&call, vec![url_params("c")])).await;
+    peer.send(required(&call, &[url_params("c")])).await;
     let question = questions.next().await.unwrap();
     drop(peer);
     assert_eq!(outcome.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
@@ -302,7 +297,7 @@ async fn the_route_of_the_call_is_asked_for_its_urls() {
     let call = client.call_tool("t", json!({})).elicitation_key("turn").into_future();
     let outcome = tokio::spawn(call);
     let request = peer.expect("tools/call").await;
-    peer.send(required(&request, vec![url_params("a")])).await;
+    peer.send(required(&request, &[url_params("a")])).await;
     settle().await;
     peer.send(complete("a")).await;
     let retry = peer.expect("tools/call").await;
@@ -312,12 +307,12 @@ async fn the_route_of_the_call_is_asked_for_its_urls() {
 
     let list = tokio::spawn(client.list_tools().page());
     let request = peer.expect("tools/list").await;
-    peer.send(required(&request, vec![url_params("b")])).await;
+    peer.send(required(&request, &[url_params("b")])).await;
     assert_eq!(list.await.unwrap().unwrap_err().kind(), ErrorKind::Rpc);
 
     let (nobody, mut peer) = connect(builder()).await;
     let outcome = call_tool(&nobody, "t");
     let request = peer.expect("tools/call").await;
-    peer.send(required(&request, vec![url_params("a")])).await;
+    peer.send(required(&request, &[url_params("a")])).await;
     assert_eq!(outcome.await.unwrap().unwrap_err().kind(), ErrorKind::Rpc);
 }

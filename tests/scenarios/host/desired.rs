@@ -119,8 +119,7 @@ async fn what_a_new_connection_does_not_get_is_told_and_ends_nothing() {
         let mut peer = plug.peer().await;
         peer.handshake(json!({ "resources": { "subscribe": true } })).await;
         let request = peer.expect("resources/subscribe").await;
-        let error = json!({ "code": -32002, "message": "no such resource" });
-        peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+        peer.refuse(&request, -32002, "no such resource").await;
         peer
     });
     assert!(!client.unwrap().is_closed());
@@ -172,10 +171,7 @@ async fn the_end_of_a_subscription_is_told() {
     filter.tools_list_changed = Some(true);
     let (granted, listen) = tokio::join!(host.set_subscription("srv", filter.clone()), async {
         let listen = peer.expect("subscriptions/listen").await;
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
-        let params = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
-        peer.send(json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params }))
-            .await;
+        peer.grant(&listen).await;
         listen
     });
     assert_eq!(granted.unwrap(), Some(filter));

@@ -7,20 +7,14 @@ use mcp_client::host::Host;
 use mcp_client::{
     Client, DeskConfig, ElicitAction, ElicitRequest, ElicitResult, ElicitationContext, ElicitationLimits,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::support::*;
 use crate::client::peer::{Peer, builder};
+use crate::elicitation::support::{complete, url};
 
 fn listening(limits: ElicitationLimits) -> Host {
     Host::new(builder().elicitation_stream().desk_config(DeskConfig::default().limits(limits)))
-}
-
-fn url(id: u64, elicitation_id: &str) -> Value {
-    let params = json!({
-        "mode": "url", "message": "Open?", "url": "https://example.com/x", "elicitationId": elicitation_id
-    });
-    json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })
 }
 
 async fn action(peer: &mut Peer) -> (u64, String) {
@@ -126,10 +120,7 @@ async fn elicitation_ids_belong_to_their_server() {
         questions.next().await.unwrap().respond(ElicitResult::accept_url()).unwrap();
         assert_eq!(action(peer).await, (1, "accept".to_owned()));
     }
-    b.send(json!({
-        "jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": { "elicitationId": "same" }
-    }))
-    .await;
+    b.send(complete("same")).await;
     let brief = Some(SECOND);
     assert!(b_client.elicitation_completed("same", brief).await);
     assert!(!a_client.elicitation_completed("same", brief).await);

@@ -107,11 +107,7 @@ async fn a_slow_listener_misses_events_and_no_connection_waits_for_it() {
     for _ in 0..10 {
         peer.send(notice("notifications/tools/list_changed")).await;
     }
-    let (pong, ()) = tokio::join!(client.ping().into_future(), async {
-        let ping = peer.expect("ping").await;
-        peer.answer(&ping, json!({})).await;
-    });
-    pong.unwrap();
+    peer.answers_a_ping_of(&client).await;
     let changed = "srv 1 ListChanged";
     assert_eq!(happened(&mut events).await, ["missed 9", changed, changed, changed]);
 }

@@ -37,8 +37,7 @@ async fn serve(peer: &mut Peer, names: &[&str]) {
 
 async fn refuse(peer: &mut Peer, message: &str) {
     let request = peer.expect("tools/list").await;
-    let error = json!({ "code": -32603, "message": message });
-    peer.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
+    peer.refuse(&request, -32603, message).await;
 }
 
 async fn tell(peer: &mut Peer) {
@@ -312,10 +311,7 @@ async fn a_list_that_is_followed_no_longer_is_told_and_followed_again_on_request
     client.unwrap();
     let grant = async |peer: &mut Peer, names: &[&str]| {
         let listen = peer.expect("subscriptions/listen").await;
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": listen["id"] });
-        let params = json!({ "_meta": meta, "notifications": { "toolsListChanged": true } });
-        let method = "notifications/subscriptions/acknowledged";
-        peer.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
+        peer.grant(&listen).await;
         serve(peer, names).await;
         listen
     };

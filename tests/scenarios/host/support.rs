@@ -9,9 +9,9 @@ use mcp_client::{Client, Error};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::client::peer::{Peer, builder, pipe};
-
-pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) use crate::client::peer::SECOND;
+use crate::client::peer::{Peer, builder, empty_form, pipe};
+use crate::elicitation::support::ask;
 
 /// The far ends of the connections to one server.
 pub(crate) struct Plug(mpsc::UnboundedReceiver<Peer>);
@@ -121,8 +121,7 @@ pub(crate) fn notice(method: &str) -> Value {
 }
 
 pub(crate) fn question(id: u64) -> Value {
-    let params = json!({ "message": "Go on?", "requestedSchema": { "type": "object", "properties": {} } });
-    json!({ "jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params })
+    ask(id, empty_form())
 }
 
 /// Checks that what is told of each server follows the picture of a connection's life, in the module's documentation.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::client::peer::Peer;
+use crate::client::peer::{Peer, empty_form, granted};
 
 /// Between two words of the server.
 pub(super) const BEAT: Duration = Duration::from_millis(10);
@@ -101,10 +101,6 @@ pub(super) fn capabilities() -> Value {
     })
 }
 
-fn empty_form() -> Value {
-    json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } })
-}
-
 fn page(member: &str, item: Value, cursor: &Value) -> Value {
     match cursor.as_str() {
         None => json!({ member: [item], "nextCursor": "2" }),
@@ -144,12 +140,8 @@ impl Script {
             "completion/complete" => json!({ "completion": { "values": [] } }),
             "subscriptions/listen" => {
                 let about = json!({ "io.modelcontextprotocol/subscriptionId": id });
-                let granted = json!({ "notifications": params["notifications"], "_meta": about });
                 let changed = json!({ "_meta": about });
-                return vec![
-                    (1, notice("notifications/subscriptions/acknowledged", granted)),
-                    (2, notice("notifications/tools/list_changed", changed)),
-                ];
+                return vec![(1, granted(message)), (2, notice("notifications/tools/list_changed", changed))];
             }
             "tasks/get" => {
                 self.polls += 1;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::over::{Exchanges, Over};
+use crate::client::peer::{empty_form, granted};
 use crate::http::script::{Request, Server};
 
 /// What the server saw.
@@ -206,16 +207,8 @@ fn progress(request: &Value) -> Value {
 }
 
 fn question(_: &Value) -> Value {
-    let params = json!({ "message": "m", "requestedSchema": { "type": "object", "properties": {} } });
+    let params = empty_form();
     json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params })
-}
-
-fn granted(request: &Value) -> Value {
-    let params = json!({
-        "notifications": request["params"]["notifications"],
-        "_meta": { "io.modelcontextprotocol/subscriptionId": request["id"] },
-    });
-    json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params })
 }
 
 fn answer(method: &str, params: &Value) -> Reply {
