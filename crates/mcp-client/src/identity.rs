@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use hmac_sha256::Hash as Sha256;
+use mcp_transport::Untrusted;
 
 use crate::driver::spans::label;
 use crate::error::{Error, Place};
@@ -14,6 +15,9 @@ pub(crate) const BYTE_STREAM: &str = "a byte stream";
 
 /// The longest name of a server, in bytes.
 const MAX_NAME_BYTES: usize = 256;
+
+/// How many digits of a digest are shown: enough to tell two servers of the same program apart.
+const SHOWN_DIGITS: usize = 8;
 
 /// Who a server is: the name that the application gave it or, without one, what it connected to.
 #[derive(Clone)]
@@ -63,8 +67,37 @@ impl Identity {
             || (self.place.is_some() && record == unnamed().recorded())
     }
 
+    /// What is said of a record that is of another server: both, as far as they may be shown.
+    pub(crate) fn is_not_of(&self, what: &str, record: &str) -> Error {
+        let ours = self.recorded();
+        let [theirs, ours] = [record, &ours].map(Recorded);
+        let told = "(each is known by `ClientBuilder::server_name`)";
+        Error::misuse_because(format!("{what} another server, \"{theirs}\"; this one is \"{ours}\" {told}"))
+    }
+
     fn name(&self) -> Option<&str> {
         self.place.as_ref().map(|place| &*place.server)
+    }
+}
+
+/// A server by its record, for people. A digest is cut: it would let whoever reads the error try out what it was made of. What may be a
+/// command line or a URL, which is what older versions recorded, is cut to its label.
+struct Recorded<'a>(&'a str);
+
+impl Display for Recorded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |f: &mut fmt::Formatter<'_>, name: &str| Untrusted::new(name, MAX_NAME_BYTES).fmt(f);
+        let Self(record) = *self;
+        if let Some((name, digest)) = record.rsplit_once(" sha256:")
+            && let Some((shown, rest)) = digest.split_at_checked(SHOWN_DIGITS)
+            && !digest.contains(|c: char| !c.is_ascii_hexdigit())
+        {
+            show(f, label(name))?;
+            return write!(f, " sha256:{shown}{}", if rest.is_empty() { "" } else { "…" });
+        }
+        let shown = if record == BYTE_STREAM { record } else { label(record) };
+        show(f, shown)?;
+        f.write_str(if shown.len() < record.len() { " …" } else { "" })
     }
 }
 
@@ -151,6 +184,30 @@ mod tests {
         // Nothing tells one byte stream from another one but its name.
         assert!(identity(BYTE_STREAM, Some("files")).is_of(BYTE_STREAM));
         assert!(!identity(BYTE_STREAM, Some("files")).is_of(&identity(BYTE_STREAM, Some("mail")).recorded()));
+    }
+
+    #[test]
+    fn a_record_of_another_server_is_shown_without_arguments_and_paths() {
+        let check = |record: &str, shown: &str| {
+            let error = identity("npx server --token=secret", None).is_not_of("it is of", record).to_string();
+            let ours = "npx sha256:4dee653c…";
+            let (theirs, rest) =
+                (format!("it is of another server, \"{shown}\";"), format!("this one is \"{ours}\""));
+            assert!(error.starts_with(&theirs) && error.contains(&rest), "{error}");
+        };
+        check("files", "files");
+        check(BYTE_STREAM, BYTE_STREAM);
+        check(
+            &identity("https://example.com/t/secret", None).recorded(),
+            "https://example.com sha256:171f1c7a…",
+        );
+        // As older versions recorded them; a name with a space in it could be one of those.
+        check("npx server --token=secret", "npx …");
+        check("https://example.com/t/secret", "https://example.com …");
+        check("\"my server\" --token secret", "a program …");
+        check("npx secret sha256:0123456789", "npx sha256:01234567…");
+        check("npx sha256:no digits at all", "npx …");
+        check("a\nb", "a\\nb");
     }
 
     #[test]

@@ -53,10 +53,12 @@ async fn a_call_is_taken_up_by_clients_of_the_server_of_that_name_alone() {
     let call = put_away(of("files")).await;
     assert_eq!(call.server, "files");
     taken_up(call.clone(), of("files")).await.unwrap();
-    for other in [of("mail"), asking()] {
+    for (other, shown) in [(of("mail"), "mail"), (asking(), "a byte stream")] {
         let error = taken_up(call.clone(), other).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
-        assert!(error.to_string().contains("the suspended call was made to another server"), "{error}");
+        let both =
+            format!("the suspended call was made to another server, \"files\"; this one is \"{shown}\" (");
+        assert!(error.to_string().contains(&both), "{error}");
     }
 }
 

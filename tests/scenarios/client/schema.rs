@@ -1,6 +1,6 @@
 //! Output of tools, checked against the schemas that a scripted server declares.
 
-use mcp_client::model::Tool;
+use mcp_client::model::{CallToolRequestParams, Tool};
 use mcp_client::schema::{SchemaError, SchemaLimits};
 use mcp_client::{Client, ClientEvent, Error, ErrorKind};
 use serde_json::{Value, json};
@@ -141,6 +141,19 @@ async fn nothing_is_checked_unless_it_is_asked_for() {
         peer.answer(&request, content(json!({ "sum": "5" }))).await;
     });
     assert!(called.unwrap_err().output_error().is_some());
+    // By that of another tool it could only be checked wrongly: it is not sent, whatever kind of call it is.
+    let other: Tool = serde_json::from_value(tool("other", &sum_schema())).unwrap();
+    let params = || CallToolRequestParams::new("sum");
+    for call in [client.call_tool("sum", ()), client.call_tool("sum", json!({})), client.request(params())] {
+        let error = call.check_output(&other, SchemaLimits::default()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse);
+        let mixed_up =
+            "the call is of the tool \"sum\", but its output is to be checked as that of \"other\"";
+        assert_eq!(error.to_string(), mixed_up);
+    }
+    // What is wrong with the call itself is said first.
+    let error = client.call_tool("sum", 7).check_output(&other, SchemaLimits::default()).await.unwrap_err();
+    assert!(error.to_string().contains("must be a JSON object"), "{error}");
 
     // And one that is left out.
     let (client, mut peer) = checking(SchemaLimits::default()).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mcp_client::host::{Connector, GiveUpReason, Host, HostLimits, ReconnectPolicy, ServerPolicy, ToolNames};
 use mcp_client::model::LoggingLevel;
-use mcp_client::{Client, Error};
+use mcp_client::{Client, Error, StdioServer};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -45,6 +45,22 @@ async fn each_server_is_connected_to_again_by_its_own_policy() {
         assert!(host.server(comes_back).unwrap().next_attempt.is_some(), "{all:?}");
         assert_eq!(given_up(&host, comes_back), None, "{all:?}");
         assert!(given_up(&host, stays).is_some(), "{all:?}");
+    }
+}
+
+/// What another attempt meets again ends even a row without end, unless the application knows of somebody who mends it.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_connected_to_for_ever_is_given_up_for_errors_that_last_unless_that_is_wanted_too() {
+    for even_those in [false, true] {
+        let mut forever = ReconnectPolicy::forever();
+        forever.after_permanent_errors = even_those;
+        let host = Host::builder(builder()).reconnect(forever).build();
+        drop(host.connect("srv", StdioServer::new("/no/such/program")).await.unwrap_err());
+        tokio::time::sleep(3600 * SECOND).await;
+        let expected = if even_those { None } else { Some(GiveUpReason::Permanent) };
+        assert_eq!(given_up(&host, "srv"), expected);
+        let attempts = host.server("srv").unwrap().attempts;
+        assert_eq!(attempts > 50, even_those, "{attempts}");
     }
 }
 

@@ -75,6 +75,28 @@ async fn fr_022_a_missing_directory_and_a_missing_command_are_two_errors() {
     assert_eq!(failure, SpawnFailure::NotFound, "{text}");
 }
 
+/// field:FR-022: what many write into a configuration. What follows the space is not shown: it may be a secret.
+#[tokio::test]
+async fn fr_022_a_command_line_in_place_of_a_program_is_told_where_its_arguments_go() {
+    for program in
+        ["no-such-program -y server --token=secret", "/no/such/program --token=secret", "a\tsecret"]
+    {
+        let (failure, text) = failure_of(&StdioServer::new(program));
+        assert_eq!(failure, SpawnFailure::NotFound, "{text}");
+        assert!(
+            text.contains("there is a space in its name: arguments go into `args`, one by one"),
+            "{text}"
+        );
+        let word = program.split_whitespace().next().unwrap();
+        assert!(text.starts_with(&format!("program \"{word} …\" ")) && !text.contains("secret"), "{text}");
+    }
+    // A program may have a space in its name.
+    let folder = Folder::new("spaces");
+    folder.file("a program", "#!/bin/sh\nexec \"$PEER\"\n", 0o755);
+    let server = StdioServer::new("a program").env("PATH", folder.path()).env("PEER", peer().program());
+    assert_eq!(Session::start(&server).ask("ping").await, "ping");
+}
+
 #[tokio::test]
 async fn fr_022_a_relative_command_is_taken_from_the_working_directory() {
     // field:FR-022

@@ -19,7 +19,8 @@ use crate::error::{Error, ErrorKind};
 /// `mcp_sse::Reconnect`, which schedules the reconnects of one event stream within a connection.
 ///
 /// It reconnects after a connection that ended unrequested or could not be made, the first one included. It does not reconnect
-/// if the application disconnected the server or gave up the attempt, nor after an error that would recur: of kind
+/// if the application disconnected the server or gave up the attempt, nor, unless
+/// [`after_permanent_errors`](Self::after_permanent_errors) is set, after an error that would recur: of kind
 /// [`Misuse`](crate::ErrorKind::Misuse), [`Tls`](crate::ErrorKind::Tls), [`Unauthorized`](crate::ErrorKind::Unauthorized) or
 /// [`UnsupportedVersion`](crate::ErrorKind::UnsupportedVersion), or a program that does not exist or may not be executed.
 ///
@@ -40,6 +41,10 @@ pub struct ReconnectPolicy {
     /// crashes soon after, each time, is given up like one that cannot be connected to. Set it lower for a server that is
     /// regularly up only for seconds.
     pub stable_after: Duration,
+    /// Whether it also reconnects after errors that would recur (listed above). Default no: only a change of the configuration, the
+    /// credentials or the machine helps, and whoever makes it can call [`Host::reconnect`](super::Host::reconnect). Set it where that
+    /// happens without the application's knowledge: another process renews a token or a certificate, or installs the program.
+    pub after_permanent_errors: bool,
 }
 
 impl Default for ReconnectPolicy {
@@ -49,6 +54,7 @@ impl Default for ReconnectPolicy {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(60),
             stable_after: Duration::from_secs(60),
+            after_permanent_errors: false,
         }
     }
 }
@@ -162,7 +168,7 @@ impl Row {
         if stood.is_some_and(|stood| stood >= policy.stable_after) {
             self.attempts = 0;
         }
-        if failure.lasts {
+        if failure.lasts && !policy.after_permanent_errors {
             return Err(GiveUpReason::Permanent);
         }
         if self.attempts >= policy.max_attempts {
@@ -180,7 +186,15 @@ impl ReconnectPolicy {
         Self { max_attempts: 0, ..Self::default() }
     }
 
-    /// Without a limit on attempts, with the default waits. Permanent errors still end it ([`GiveUpReason::Permanent`]).
+    /// Without a limit on attempts, with the default waits. Permanent errors still end it ([`GiveUpReason::Permanent`]), unless
+    /// [`after_permanent_errors`](Self::after_permanent_errors) is set too:
+    ///
+    /// ```
+    /// use mcp_client::host::ReconnectPolicy;
+    ///
+    /// let mut whatever_happens = ReconnectPolicy::forever();
+    /// whatever_happens.after_permanent_errors = true;
+    /// ```
     pub fn forever() -> Self {
         Self { max_attempts: u32::MAX, ..Self::default() }
     }
@@ -208,6 +222,7 @@ mod tests {
             first_wait: SECOND,
             longest_wait: 5 * SECOND,
             stable_after: 60 * SECOND,
+            after_permanent_errors: false,
         }
     }
 
@@ -241,10 +256,10 @@ mod tests {
     #[test]
     fn what_lasts_is_not_tried_again() {
         let failure = Failure { lasts: true, retry_after: Some(SECOND) };
-        assert_eq!(
-            Row::default().failed(Instant::now(), &policy(), failure, 0),
-            Err(GiveUpReason::Permanent)
-        );
+        for policy in [policy(), ReconnectPolicy::forever()] {
+            let end = Row::default().failed(Instant::now(), &policy, failure, 0);
+            assert_eq!(end, Err(GiveUpReason::Permanent));
+        }
         for kind in ["misuse", "closed"] {
             let error = match kind {
                 "misuse" => Error::misuse_because("no"),
@@ -253,6 +268,17 @@ mod tests {
             assert_eq!(error.kind().as_str(), kind);
             assert_eq!(Failure::of(&error).lasts, kind == "misuse");
         }
+    }
+
+    #[test]
+    fn what_lasts_is_tried_again_where_that_is_wanted_as_often_as_anything_else() {
+        let failure = Failure { lasts: true, retry_after: None };
+        let policy = ReconnectPolicy { after_permanent_errors: true, ..policy() };
+        let mut row = Row::default();
+        let waits: Vec<_> = (0..5).map(|_| row.failed(Instant::now(), &policy, failure, u64::MAX)).collect();
+        let seconds = [1, 2, 4, 5].map(|seconds| Ok(SECOND * seconds));
+        assert_eq!(waits[..4], seconds);
+        assert_eq!(waits[4], Err(GiveUpReason::TooManyAttempts { limit: 4 }));
     }
 
     #[test]
@@ -290,7 +316,7 @@ mod tests {
             randoms in prop::collection::vec(any::<u64>(), 100),
         ) {
             let (first_wait, longest_wait) = (Duration::from_nanos(first), Duration::from_nanos(longest));
-            let policy = ReconnectPolicy { max_attempts, first_wait, longest_wait, stable_after: SECOND };
+            let policy = ReconnectPolicy { max_attempts, first_wait, longest_wait, stable_after: SECOND, after_permanent_errors: false };
             let (mut row, mut made) = (Row::default(), 0_u32);
             let now = Instant::now();
             for random in randoms {

@@ -24,6 +24,13 @@ impl<T> Call<T> {
         self
     }
 
+    /// It fails with this when it is awaited, and nothing is sent; unless it fails already.
+    #[cfg(feature = "schema")]
+    pub(crate) fn refused(mut self, error: crate::Error) -> Self {
+        self.untyped.params = self.untyped.params.and(Err(error));
+        self
+    }
+
     /// Returns the result as raw JSON, with every member that the server sent. It is valid JSON; nothing else is checked.
     pub fn raw(self) -> Call<RawJson> {
         Call { untyped: self.untyped, reading: Reading::RAW }

@@ -186,6 +186,18 @@ impl Untyped {
         self.options.meta.get_or_insert_default().extend(meta);
     }
 
+    /// The tool that it calls, where it calls one.
+    #[cfg(feature = "schema")]
+    pub(crate) fn tool_name(&self) -> Option<String> {
+        let params = match (&self.resumed, &self.params) {
+            _ if self.method != mcp_model::methods::TOOLS_CALL => None,
+            (Some(resumed), _) => resumed.call.params.as_ref(),
+            (None, params) => params.as_ref().ok()?.as_ref(),
+        };
+        let [name] = params?.as_raw_ref().members(["name"]).ok()?;
+        name?.parse().ok()
+    }
+
     fn start(self, lent: Option<ReadResult>) -> Sent {
         let Self { client, method, params, mut options, on_progress, inspect, resumed, place } = self;
         client.end_by_default(&mut options);

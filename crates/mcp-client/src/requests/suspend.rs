@@ -76,9 +76,7 @@ impl Client {
         let params = if ours {
             Ok(None)
         } else {
-            Err(Error::misuse_because(
-                "the suspended call was made to another server (each is known by `ClientBuilder::server_name`)",
-            ))
+            Err(self.driver().identity().is_not_of("the suspended call was made to", &suspended.server))
         };
         let mut untyped = Untyped::new(self, method, params);
         let answers = answers.into_iter().collect();

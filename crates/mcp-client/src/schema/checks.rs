@@ -232,7 +232,18 @@ impl ClientBuilder {
 impl Call<CallToolResult> {
     /// Validates the structured output of this call against the schema that `tool` declares, whatever the client remembers. A
     /// tool without one is not validated.
+    ///
+    /// # Errors
+    ///
+    /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) if the call is of another tool; then nothing was sent.
     pub fn check_output(self, tool: &Tool, limits: SchemaLimits) -> Self {
+        if let Some(called) = self.untyped.tool_name().filter(|called| *called != tool.name) {
+            let [called, other] = [&called, &tool.name].map(|name| Untrusted::new(name, MAX_SHOWN_NAME));
+            let message = format!(
+                "the call is of the tool \"{called}\", but its output is to be checked as that of \"{other}\""
+            );
+            return self.refused(Error::misuse_because(message));
+        }
         let checks = OutputChecks::new(limits);
         checks.learn(std::slice::from_ref(tool));
         let name = tool.name.clone();

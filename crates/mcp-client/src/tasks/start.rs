@@ -66,9 +66,7 @@ impl Client {
         let origin = if ours {
             Ok(TaskOrigin::Stored(stored))
         } else {
-            Err(Error::misuse_because(
-                "the task belongs to another server (each is known by `ClientBuilder::server_name`)",
-            ))
+            Err(self.driver().identity().is_not_of("the task belongs to", &stored.server))
         };
         TaskCall { parts, origin, listen: false }
     }

@@ -44,11 +44,24 @@ pub(super) fn find_program(server: &StdioServer, env: &[(OsString, OsString)]) -
         Some(file) => {
             spawn_error(SpawnFailure::PermissionDenied, format!("{file:?} has no permission to be executed"))
         }
-        None => {
-            let name = &server.program;
-            spawn_error(SpawnFailure::NotFound, format!("program {name:?} is not on the child's PATH"))
-        }
+        None => not_found(server, "is not on the child's PATH"),
     })
+}
+
+/// What is said of a program that is not there. Many a command line is given as a program.
+pub(super) fn not_found(server: &StdioServer, how: &str) -> Error {
+    let name = server.program.to_string_lossy();
+    let text = match name.split_once(char::is_whitespace) {
+        // What follows may be an argument, and that a secret.
+        Some((word, _)) => {
+            let word = format!("{word} …");
+            format!(
+                "program {word:?} {how}; there is a space in its name: arguments go into `args`, one by one"
+            )
+        }
+        None => format!("program {name:?} {how}"),
+    };
+    spawn_error(SpawnFailure::NotFound, text)
 }
 
 /// The file a program given as a path means, for a look at why it could not be started.
@@ -147,7 +160,7 @@ mod tests {
         assert_eq!(found(&[&nested, &plain, &right]), Ok(right.join("prog")));
         let denied = found(&[&nested, &plain]).unwrap_err();
         assert!(denied.contains("no permission") && denied.contains("plain"), "{denied}");
-        assert!(found(&[&nested]).unwrap_err().contains("not on the child's PATH"));
+        assert_eq!(found(&[&nested]).unwrap_err(), "program \"prog\" is not on the child's PATH");
         let here = StdioServer::new("prog").current_dir(right.join("prog"));
         assert!(find_program(&here, &[]).unwrap_err().to_string().contains("is no directory"));
         std::fs::remove_dir_all(&root).unwrap();

@@ -24,7 +24,7 @@ use tokio::{
 
 use super::{
     StderrDrain, environment_of,
-    lookup::{file_of, find_program, spawn_error},
+    lookup::{file_of, find_program, not_found, spawn_error},
     unix_output::{HasEnded, Output},
 };
 use crate::{
@@ -193,7 +193,7 @@ fn explain(server: &StdioServer, file: &Path, error: io::Error) -> Error {
             (SpawnFailure::NotExecutable, format!("the interpreter that {program:?} names does not exist"))
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            (SpawnFailure::NotFound, format!("program {program:?} does not exist"))
+            return not_found(server, "does not exist").with_source(error);
         }
         io::ErrorKind::PermissionDenied => {
             (SpawnFailure::PermissionDenied, format!("program {program:?} has no permission to be executed"))
