@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("both_eras failed: {error}");
+            eprintln!("both_eras failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -89,7 +89,7 @@ async fn pinned(program: &std::path::Path) -> Result<(), Failure> {
     println!("  legacy     {}", client.protocol_version());
     client.close().await;
     let error = connect("--serve-modern").await.err().ok_or("a server of another revision was taken")?;
-    println!("  modern     {error}");
+    println!("  modern     {}", error.report());
     // This server refuses the older handshake in words of its own; one that answers with another revision gives
     // `UnsupportedVersion`.
     if matches!(error.kind(), ErrorKind::Rpc | ErrorKind::UnsupportedVersion) {

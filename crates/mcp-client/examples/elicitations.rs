@@ -21,7 +21,7 @@ async fn main() -> ExitCode {
     match tour().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("elicitations failed: {error}");
+            eprintln!("elicitations failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

@@ -29,7 +29,7 @@ async fn main() -> ExitCode {
     match tour().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("features failed: {error}");
+            eprintln!("features failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("host failed: {error}");
+            eprintln!("host failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -54,7 +54,7 @@ async fn tour() -> Result<(), Failure> {
     println!("== 1. A configuration is data: nothing has been started ==");
     let config = ServersConfig::parse(CONFIG)?;
     for error in config.errors() {
-        println!("refused     {error}");
+        println!("refused     {}", mcp_client::ErrorReport::new(error));
     }
     ensure(config.entries().len() == 3 && config.errors().len() == 1, "other entries than expected")?;
 

@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
     match tour().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("limits failed: {error}");
+            eprintln!("limits failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -84,7 +84,7 @@ async fn tour() -> Result<(), Failure> {
 /// Says how a call failed, and that it did so as expected.
 fn refused<T>(outcome: Result<T, Error>, kind: ErrorKind, limit: Option<&str>) -> Result<Error, Failure> {
     let error = outcome.err().ok_or("no limit was hit")?;
-    println!("refused     {error}");
+    println!("refused     {}", error.report());
     if let Some(limit) = error.limit() {
         println!("  limit     {} = {}", limit.name, limit.value);
     }

@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("quickstart failed: {error}");
+            eprintln!("quickstart failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

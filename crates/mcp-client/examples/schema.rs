@@ -41,7 +41,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("schema failed: {error}");
+            eprintln!("schema failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -82,7 +82,7 @@ async fn tour() -> Result<(), Failure> {
     }
     let refused = client.call_tool("count", &arguments).check_output(&other, SchemaLimits::default()).await;
     let error = refused.err().ok_or("a number is no string")?;
-    println!("{error}");
+    println!("{}", error.report());
     let output = error.output_error().ok_or("the error says nothing of the output")?;
     match &output.error {
         SchemaError::Violated { violations, .. } if violations.iter().any(|at| at.pointer == "/total") => {}

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use mcp_client::skills::{SkillDigest, SkillErrorKind};
 use mcp_client::transport::stdio::LineLimits;
-use mcp_client::{Client, LineConnection, Mode};
+use mcp_client::{Client, ErrorReport, LineConnection, Mode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     match tour().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("skills failed: {error}");
+            eprintln!("skills failed: {}", ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -66,11 +66,13 @@ async fn tour() -> Result<(), Failure> {
     println!("read      {}", times.text()?.trim());
 
     match loaded.read("references/other.md").await {
-        Err(error) if error.kind() == SkillErrorKind::Unlisted => println!("refused   {error}"),
+        Err(error) if error.kind() == SkillErrorKind::Unlisted => {
+            println!("refused   {}", ErrorReport::new(&error))
+        }
         _ => return Err("a file that the entry does not list was read".into()),
     }
     match loaded.read("references/times.md").await {
-        Err(error) if error.is_verification_failure() => println!("refused   {error}"),
+        Err(error) if error.is_verification_failure() => println!("refused   {}", ErrorReport::new(&error)),
         _ => return Err("a file that was changed after the approval was read".into()),
     }
     client.close().await;

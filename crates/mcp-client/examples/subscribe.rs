@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
     match both_eras().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("subscribe failed: {error}");
+            eprintln!("subscribe failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("supervise failed: {error}");
+            eprintln!("supervise failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -59,7 +59,7 @@ async fn tour() -> Result<(), Failure> {
     until(&mut events, "kitchen", |event| event.state == ServerState::Connected).await?;
     println!("said        {}", say(&host, "hello").await?);
     let error = say(&host, POISON).await.err().ok_or("the server survived")?;
-    println!("call        {error}");
+    println!("call        {}", error.report());
     // Nobody knows whether a tool did its work when its server died, so no library may call it again. You may.
     if error.kind() != ErrorKind::Closed || !error.outcome_unknown() {
         return Err("the call ended in another way".into());
@@ -69,12 +69,12 @@ async fn tour() -> Result<(), Failure> {
 
     println!("\n== 2. One for which there is no hope is given up ==");
     let error = host.connect("cellar", StdioServer::new(&program).arg(FAIL)).await.err();
-    println!("connect     {}", error.ok_or("a program that only fails was connected to")?);
+    println!("connect     {}", error.ok_or("a program that only fails was connected to")?.report());
     let given_up = |event: &Told| event.state == ServerState::Failed && event.next_attempt.is_none();
     until(&mut events, "cellar", given_up).await?;
     let status = host.server("cellar").ok_or("the host has forgotten the server")?;
     let given_up = status.given_up.ok_or("it is not given up")?;
-    println!("status      {given_up}, after {} attempts in all", status.attempts);
+    println!("status      {} attempts: {}", status.attempts, mcp_client::ErrorReport::new(&given_up));
     if (status.attempts, status.connections) != (1 + u64::from(MAX_ATTEMPTS), 0) {
         return Err(given_up.into());
     }
@@ -92,15 +92,16 @@ async fn watch(mut events: HostEvents) {
     while let Some(event) = events.next().await {
         let HostEvent::State { server, state, error, next_attempt, given_up, .. } = event else { continue };
         if let (Some(error), Some(reason)) = (&error, given_up) {
-            println!("watched     {server} is {state}, and given up, because {reason}: {error}");
+            println!("watched     {server} is {state}, and given up, because {reason}: {}", error.report());
             continue;
         }
         match (error, next_attempt) {
             (Some(error), Some(at)) => {
                 let wait = at.saturating_duration_since(Instant::now());
                 println!(
-                    "watched     {server} is {state}, connecting again in {} ms: {error}",
-                    wait.as_millis()
+                    "watched     {server} is {state}, connecting again in {} ms: {}",
+                    wait.as_millis(),
+                    error.report()
                 );
             }
             _ => println!("watched     {server} is {state}"),

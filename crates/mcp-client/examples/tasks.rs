@@ -20,7 +20,7 @@ async fn main() -> ExitCode {
     match both_eras().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("tasks failed: {error}");
+            eprintln!("tasks failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }
@@ -78,7 +78,7 @@ async fn tour(url: &str) -> Result<(), Failure> {
     let task = client.call_tool("count", json!({ "to": 1000, "delay_ms": 1000 })).as_task().await?;
     task.cancel().await?;
     match task.result().await {
-        Err(error) if error.kind() == ErrorKind::Cancelled => println!("cancelled {error}\n"),
+        Err(error) if error.kind() == ErrorKind::Cancelled => println!("cancelled {}\n", error.report()),
         Err(error) => return Err(error.into()),
         Ok(_) => return Err("a cancelled task had a result".into()),
     }

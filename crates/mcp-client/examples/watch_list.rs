@@ -22,7 +22,7 @@ async fn main() -> ExitCode {
     match both_eras().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("watch_list failed: {error}");
+            eprintln!("watch_list failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

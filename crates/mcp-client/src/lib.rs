@@ -41,7 +41,7 @@ pub use desk::{
 };
 pub use elicitation::{ElicitReply, ElicitationContext, ElicitationHandler};
 pub use endpoint::Endpoint;
-pub use error::{Error, ErrorKind, Limit};
+pub use error::{Error, ErrorKind, ErrorReport, Limit};
 pub use event::{ClientEvent, Events};
 pub use fingerprint::{InvalidFingerprint, ToolFingerprint, tool_fingerprint};
 pub use fresh_list::{FreshList, ListState};

@@ -44,7 +44,7 @@ async fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("two_processes failed: {error}");
+            eprintln!("two_processes failed: {}", mcp_client::ErrorReport::new(&*error));
             ExitCode::FAILURE
         }
     }

@@ -209,6 +209,29 @@ async fn a_silent_program_has_no_last_words() {
     }
 }
 
+/// What `main` prints of an error that it returns is what the report says.
+#[tokio::test]
+async fn the_report_of_an_error_and_its_debug_output_have_the_causes_that_display_leaves_out() {
+    let connecting = builder().server_name("files").connect(StdioServer::new("/no/such/program"));
+    let error = connecting.await.unwrap_err();
+    assert_eq!(error.to_string(), "server files: program \"/no/such/program\" does not exist");
+    let report = error.report().to_string();
+    assert_eq!(report, format!("{error}; cause: {}", std::io::Error::from_raw_os_error(2)));
+    assert_eq!(format!("{error:?}"), format!("{report} [transport]"));
+    assert_eq!(format!("{error:#?}"), format!("{report} [transport]"));
+}
+
+#[tokio::test]
+async fn two_attempts_are_reported_with_what_stands_behind_them() {
+    let folder = std::env::temp_dir().join(format!("mcp-once-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let once = sh("rmdir \"$PWD\"; exit 3").current_dir(&folder);
+    let error = within(builder().mode(Mode::Auto).connect(once)).await.unwrap_err();
+    let (report, gone) = (error.report().to_string(), std::io::Error::from_raw_os_error(2));
+    assert!(report.ends_with(&format!("exit code 3); cause: {gone}")), "{report}");
+    assert!(report.contains("cannot be entered (the first attempt: "), "{report}");
+}
+
 #[tokio::test]
 async fn a_missing_program_is_a_transport_error_that_names_it() {
     let error = builder().connect(StdioServer::new("no-such-program-here")).await.unwrap_err();

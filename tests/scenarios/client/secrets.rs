@@ -108,7 +108,7 @@ impl Shown {
 
     fn error(&mut self, error: &Error) {
         self.debug(error);
-        let _ = writeln!(self.0, "{error}");
+        let _ = writeln!(self.0, "{error} {}", error.report());
         let mut cause = error.source();
         while let Some(error) = cause {
             let _ = writeln!(self.0, "{error} {error:?}");

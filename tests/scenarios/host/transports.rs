@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mcp_client::host::{Host, HostLimits, ServersConfig};
-use mcp_client::{HttpServer, Mode};
+use mcp_client::{ErrorReport, HttpServer, Mode};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -67,6 +67,17 @@ async fn servers_of_a_configuration_are_started_one_by_one() {
     let closed = within(host.close()).await;
     assert_eq!(closed.len(), 1);
     assert!(closed[0].1.as_ref().unwrap().process.is_some());
+}
+
+/// What is wrong with a URL is said by the transport.
+#[test]
+fn the_report_of_an_entry_that_cannot_be_used_says_why() {
+    let config = json!({ "mcpServers": { "odd": { "url": "https://example.com:port/?token=secret" } } });
+    let config = ServersConfig::parse(&config.to_string()).unwrap();
+    let error = config.entries()[0].connector().unwrap_err();
+    let (shown, report) = (error.to_string(), ErrorReport::new(&error).to_string());
+    assert_eq!(shown, "server \"odd\": /mcpServers/odd/url cannot be used");
+    assert!(report.starts_with(&format!("{shown}; cause: ")) && !report.contains("secret"), "{report}");
 }
 
 /// seed:S-99a: what hangs while it is closed is not waited for longer than the limit.

@@ -36,16 +36,9 @@ pub(crate) struct Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let object = error.error_object();
-        let mut message = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            message.push_str(": ");
-            message.push_str(&cause.to_string());
-            source = cause.source();
-        }
         Self {
             kind: promised(error.kind()).as_str(),
-            message,
+            message: error.report().to_string(),
             code: object.map(|object| object.code.get()),
             data: object.and_then(|object| object.data.clone()),
             outcome_unknown: error.outcome_unknown(),

@@ -4,6 +4,7 @@ mod cause;
 mod kind;
 mod limit;
 mod place;
+mod report;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use self::kind::ErrorKind;
 pub use self::limit::Limit;
 pub(crate) use self::limit::as_u64;
 pub(crate) use self::place::Place;
+pub use self::report::ErrorReport;
 #[cfg(feature = "schema")]
 use crate::schema::OutputError;
 
@@ -28,8 +30,9 @@ const MAX_SHOWN_TAIL: usize = 2048;
 
 /// Why an operation of the client failed.
 ///
-/// `Display` is one line. Server text in it is truncated and its control characters are escaped; header values, environment
-/// values and session ids are never included.
+/// `Display` is one line that says what failed, and not why, where a lower error says that: [`report`](Self::report) displays both.
+/// `Debug` shows the report too, with the kind, so that a `main` that returns this error prints it whole. Server text is truncated and its
+/// control characters are escaped; header values, environment values and session ids are never included.
 #[derive(Clone)]
 pub struct Error {
     inner: Box<Inner>,
@@ -55,6 +58,19 @@ impl Error {
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.inner.cause.kind()
+    }
+
+    /// Displays this error with everything that stands behind it ([`source`](std::error::Error::source)), in one line: what to print and to
+    /// log.
+    ///
+    /// ```
+    /// # use mcp_client::Error;
+    /// # fn show(error: &Error) {
+    /// eprintln!("{}", error.report());
+    /// # }
+    /// ```
+    pub fn report(&self) -> ErrorReport<'_> {
+        ErrorReport::new(self)
     }
 
     /// The JSON-RPC error object of the server, its text unchanged; for [`InputRefused`](ErrorKind::InputRefused) that of the
@@ -407,7 +423,8 @@ impl fmt::Display for Error {
                 f.write_str(" (the program was started twice)")
             }
             Some(first) if self.says_the_same(first) => f.write_str(" (at both attempts)"),
-            Some(first) => write!(f, " (the first attempt: {first})"),
+            // Nothing else would say why it failed: it is not the source of this one.
+            Some(first) => write!(f, " (the first attempt: {})", first.report()),
             None => Ok(()),
         }
     }
@@ -415,15 +432,8 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Error");
-        out.field("kind", &self.kind()).field("message", &self.to_string());
-        if self.inner.outcome_unknown {
-            out.field("outcome_unknown", &true);
-        }
-        if let Some(error) = self.transport() {
-            out.field("transport", error);
-        }
-        out.finish()
+        let unknown = if self.inner.outcome_unknown { ", outcome unknown" } else { "" };
+        write!(f, "{} [{}{unknown}]", self.report(), self.kind().as_str())
     }
 }
 

@@ -28,7 +28,7 @@ use crate::requests::Call;
 ///
 /// ```no_run
 /// use mcp_client::host::{Host, ServersConfig, ToolNames};
-/// use mcp_client::Client;
+/// use mcp_client::{Client, ErrorReport};
 /// use serde_json::json;
 ///
 /// # async fn example(config: &str) -> Result<(), Box<dyn std::error::Error>> {
@@ -37,9 +37,10 @@ use crate::requests::Call;
 ///     // An application shows `entry.stdio_server()?.describe()` and asks before it starts what a file names.
 ///     match entry.expand(|name| std::env::var(name).ok()).and_then(|entry| entry.connector()) {
 ///         Ok(connector) => {
-///             let _ = host.connect(entry.name(), connector).await.inspect_err(|error| eprintln!("{error}"));
+///             let connected = host.connect(entry.name(), connector).await;
+///             let _ = connected.inspect_err(|error| eprintln!("{}", error.report()));
 ///         }
-///         Err(error) => eprintln!("{error}"),
+///         Err(error) => eprintln!("{}", ErrorReport::new(&error)),
 ///     }
 /// }
 /// let tools = ToolNames::default().table(host.list_tools().await);
