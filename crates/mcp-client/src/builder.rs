@@ -47,6 +47,7 @@ pub struct ClientBuilder {
     on_event: Option<EventFn>,
     event_capacity: usize,
     event_capacity_bytes: usize,
+    stdout_noise_bytes: usize,
     cache_is_set: bool,
     /// Which server it is for, by name.
     place: Option<Arc<Place>>,
@@ -69,6 +70,7 @@ impl ClientBuilder {
             on_event: None,
             event_capacity: 1024,
             event_capacity_bytes: 16 * 1024 * 1024,
+            stdout_noise_bytes: 2048,
             cache_is_set: false,
             place: None,
         }
@@ -235,6 +237,15 @@ impl ClientBuilder {
     /// size of a message. The newest event is kept whatever its size.
     pub fn event_capacity_bytes(mut self, bytes: usize) -> Self {
         self.event_capacity_bytes = bytes;
+        self
+    }
+
+    /// How many bytes are kept of the lines that a server writes to standard output, or to another byte stream, and that are no messages, for
+    /// [`Error::stdout_noise`]. Default 2 KiB, as much as the message of an error shows; older lines are dropped. 0 keeps nothing, where they
+    /// may hold what must not get into a log. Of one line at most
+    /// [`LineLimits::excerpt_bytes`](crate::transport::stdio::LineLimits::excerpt_bytes) (256) are kept.
+    pub fn stdout_noise_bytes(mut self, bytes: usize) -> Self {
+        self.stdout_noise_bytes = bytes;
         self
     }
 
@@ -458,7 +469,8 @@ impl ClientBuilder {
             self.on_event.clone(),
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
-        Driver::new(core, link, Identity::new(name, self.place.clone()), listeners, seat)
+        let identity = Identity::new(name, self.place.clone());
+        Driver::new(core, link, identity, listeners, seat, self.stdout_noise_bytes)
     }
 }
 

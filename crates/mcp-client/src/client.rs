@@ -103,7 +103,6 @@ impl Client {
         match spans::traced(spans::connect(driver), Arc::clone(driver).handshake(begun)).await {
             Ok(server) => {
                 spans::connected(driver, &server);
-                driver.take_noise();
                 // Invariant: this runs once for each client, so the cell is empty.
                 let _ = self.inner.server.set(server);
                 if let Some(reader) = self.inner.driver.spawn_stream_reader().await {
@@ -113,11 +112,10 @@ impl Client {
             }
             Err(error) => {
                 self.close().await;
-                Err(match self.inner.driver.link() {
-                    Link::Line(link) => {
-                        let noise = self.inner.driver.take_noise();
-                        error.with_stderr_tail(link.stderr_tail()).with_stdout_noise(noise)
-                    }
+                let driver = &self.inner.driver;
+                let error = error.with_stdout_noise(driver.noise()).with_diagnostics(driver.diagnostics());
+                Err(match driver.link() {
+                    Link::Line(link) => error.with_stderr_tail(link.stderr_tail()),
                     _ => error,
                 })
             }
@@ -145,7 +143,8 @@ impl Client {
     /// reported singly ([`Diagnostic`](crate::Diagnostic)), in the order in which the kinds first occurred; kinds without any are left out.
     /// Still available after the connection has ended.
     ///
-    /// Cheap, and needs no listener: call it when a call failed, say.
+    /// Cheap, and needs no listener: call it when a call failed, say. The totals of a connection that could not be made are in the error:
+    /// [`Error::diagnostics`](crate::Error::diagnostics).
     ///
     /// ```
     /// # fn show(client: &mcp_client::Client) {
@@ -213,7 +212,10 @@ impl Client {
 
     fn said(&self, say: impl FnOnce(&mut Connection) -> Result<(), Misuse>) -> Result<(), Error> {
         let driver = &self.inner.driver;
-        driver.say(say).map_err(|misuse| driver.here(Error::misuse(misuse)))
+        driver.say(say).map_err(|misuse| match misuse {
+            Misuse::Closed => driver.closed_error(false),
+            misuse => driver.here(Error::misuse(misuse)),
+        })
     }
 
     fn check_notices(&self) -> Result<(), Error> {

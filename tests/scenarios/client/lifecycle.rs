@@ -168,7 +168,7 @@ async fn a_program_that_prints_its_usage_and_ends_has_it_in_the_error() {
     assert_eq!(error.stdout_noise(), Some("Usage: server \u{1b}[1m--stdio\n  --port\n  a last line\n"));
     assert_eq!(error.stderr_tail(), Some("no\n"));
     let shown = error.to_string();
-    let noise = r"; it printed to standard output, where only messages belong: Usage: server \u{1b}[1m--stdio\n  --port\n  a last line";
+    let noise = r"; the server printed to standard output, where only messages belong: Usage: server \u{1b}[1m--stdio\n  --port\n  a last line";
     assert!(shown.contains(noise), "{shown}");
     // Once, though it was started twice.
     let error = within(builder().mode(Mode::Auto).connect(sh(script))).await.unwrap_err();

@@ -14,6 +14,7 @@ mod lifecycle;
 mod lists;
 mod lost_sessions;
 mod names;
+mod noise;
 mod order;
 mod outcomes;
 mod own_requests;

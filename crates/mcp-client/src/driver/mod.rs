@@ -77,7 +77,6 @@ pub(crate) use tasking::{RunningTask, TaskOrigin};
 use deadlines::Deadlines;
 use hearing::{Heard, Hearing};
 use line::LineUse;
-use noise::Noise;
 use open_call::OpenCall;
 use slot::Slot;
 use state::{ForDesk, Outbox, State, Writes};
@@ -111,8 +110,6 @@ pub(crate) struct Driver {
     hearing: Arc<Hearing>,
     /// Who the server is.
     identity: Identity,
-    /// What came on a line that is no message; `None` once the server is connected.
-    noise: Mutex<Option<Noise>>,
     /// Where elicitations go.
     intake: Intake,
 }
@@ -159,8 +156,9 @@ impl Driver {
         identity: Identity,
         listeners: Listeners,
         seat: Seat,
+        max_noise_bytes: usize,
     ) -> Arc<Self> {
-        let state = State::new(core);
+        let state = State::new(core, max_noise_bytes);
         let runtime = Handle::current();
         Arc::new_cyclic(|driver| Self {
             state: Mutex::new(state),
@@ -172,7 +170,6 @@ impl Driver {
             renewals: Arc::default(),
             hearing: Arc::new(Hearing::new()),
             identity,
-            noise: Mutex::new(Some(Noise::default())),
         })
     }
 
@@ -491,46 +488,47 @@ impl Driver {
         slot: Slot,
         command: impl FnOnce(&mut Connection, Instant) -> Result<CallId, mcp_proto::Misuse>,
     ) -> Result<OpenCall, Error> {
-        let opened = self.change(Writes::Now, |state, _, now| {
+        let (opened, noise_before) = self.change(Writes::Now, |state, _, now| {
             state.make_room(now);
             let opened = command(&mut state.core, now);
             if let Ok(call) = opened {
                 state.slots.insert(call, slot);
             }
-            opened
+            (opened, state.noise.seen())
         });
-        self.opened(opened)
+        self.opened(opened, noise_before)
     }
 
-    fn opened(self: &Arc<Self>, opened: Result<CallId, mcp_proto::Misuse>) -> Result<OpenCall, Error> {
+    fn opened(
+        self: &Arc<Self>,
+        opened: Result<CallId, mcp_proto::Misuse>,
+        noise_before: u64,
+    ) -> Result<OpenCall, Error> {
         match opened {
             Ok(id) => {
-                Ok(OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default(), is_own: false })
+                let status = AtomicU16::default();
+                Ok(OpenCall { driver: Arc::clone(self), id, status, is_own: false, noise_before })
             }
             Err(mcp_proto::Misuse::Closed) => Err(self.closed_error(false)),
             Err(misuse) => Err(self.here(Error::misuse(misuse))),
         }
     }
 
-    fn noise(&self) -> MutexGuard<'_, Option<Noise>> {
-        self.noise.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Connecting is over: what the server wrote until then that is no message, and nothing of that is kept from now on.
-    pub(crate) fn take_noise(&self) -> Option<String> {
-        self.noise().take().map(|noise| noise.text())
+    /// What the server wrote last that is no message: while it is being connected, or since it is.
+    pub(crate) fn noise(&self) -> Option<Arc<str>> {
+        self.lock().noise.text()
     }
 
     /// Hands over what a transport received.
     fn handle(self: &Arc<Self>, origin: Origin, received: Received<'_>) {
         match received {
             Received::Message(incoming) => self.with(|core, now| core.handle_incoming(now, origin, incoming)),
-            Received::Invalid { error, excerpt, .. } => {
-                if let (Link::Line(_), Some(noise)) = (&self.link, &mut *self.noise()) {
-                    noise.push(&excerpt);
+            Received::Invalid { error, excerpt, .. } => self.change(Writes::Later, |state, _, now| {
+                if matches!(self.link, Link::Line(_)) {
+                    state.noise.push(&excerpt);
                 }
-                self.with(|core, now| core.handle_invalid(now, &error, &excerpt))
-            }
+                state.core.handle_invalid(now, &error, &excerpt);
+            }),
             Received::OversizedStart { bytes, limit, .. } => {
                 self.with(|core, _| core.handle_oversized_start(bytes, (limit.name, limit.value)));
             }
@@ -562,11 +560,14 @@ impl Driver {
     /// The error of a call that found the connection closed.
     pub(crate) fn closed_error(&self, dispatched: bool) -> Error {
         let error = {
-            let state = self.lock();
+            let mut state = self.lock();
+            // As with its last words: after a close of our own nobody asks what it died of.
+            let wanted = matches!(state.close_reason, Some(CloseReason::Application));
+            let noise = if wanted { None } else { state.noise.text() };
             if state.ended.is_none() && state.has_lost_its_session() {
                 Error::session_lost(dispatched)
             } else {
-                Error::ended(dispatched, state.ended.clone())
+                Error::ended(dispatched, state.ended.clone()).with_stdout_noise(noise)
             }
         };
         self.here(error)

@@ -11,7 +11,7 @@ use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
 use super::{Driver, State, Writes};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// A call and its slot. Dropped before the call is over, it cancels the call.
 pub(crate) struct OpenCall {
@@ -21,6 +21,8 @@ pub(crate) struct OpenCall {
     pub(super) status: AtomicU16,
     /// It is a request of the core's own.
     pub(super) is_own: bool,
+    /// How many lines had come before it that are no messages.
+    pub(super) noise_before: u64,
 }
 
 /// What was on its way for a call.
@@ -152,7 +154,12 @@ impl OpenCall {
 
     /// How the call ended, with what the transport knows of that.
     pub(super) fn ended_by(&self, error: CallError) -> Error {
-        Error::call(error).answered_with(self.status.load(Ordering::Relaxed))
+        let error = Error::call(error).answered_with(self.status.load(Ordering::Relaxed));
+        if error.kind() != ErrorKind::Timeout {
+            return error;
+        }
+        // What came in place of the answer, or is the answer, broken.
+        error.with_stdout_noise(self.driver.lock().noise.since(self.noise_before))
     }
 }
 

@@ -34,7 +34,9 @@ impl Driver {
             // It has ended since it was made: nobody waits for its answer.
             return;
         }
-        let call = OpenCall { driver: Arc::clone(self), id, status: AtomicU16::default(), is_own: true };
+        let (driver, status) = (Arc::clone(self), AtomicU16::default());
+        // Over HTTP, where there is no noise.
+        let call = OpenCall { driver, id, status, is_own: true, noise_before: 0 };
         let driver = Arc::clone(self);
         let driving = async move {
             if let Err(error) = driver.drive(&call, None).await {

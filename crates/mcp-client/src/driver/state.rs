@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 
 use super::few::Few;
 use super::line::{LineUse, Waits};
+use super::noise::Noise;
 use super::slot::{CallResult, Slot};
 use super::tasking::{TaskNews, Told};
 use crate::close_reason::CloseReason;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) own: Vec<CallId>,
     /// The tasks that answer questions of the server.
     pub(super) handlers: HashMap<ServerRequestId, AbortHandle>,
+    /// What came on a line that is no message; from when the server is connected, what came since.
+    pub(super) noise: Noise,
     /// Why the transport ended, once it did.
     pub(super) ended: Option<mcp_transport::Error>,
     /// The handshake was completed.
@@ -98,7 +101,7 @@ pub(super) enum ForDesk {
 }
 
 impl State {
-    pub(super) fn new(core: Connection) -> Self {
+    pub(super) fn new(core: Connection, max_noise_bytes: usize) -> Self {
         Self {
             core,
             slots: CallMap::default(),
@@ -106,6 +109,7 @@ impl State {
             watched: None,
             own: Vec::new(),
             handlers: HashMap::new(),
+            noise: Noise::new(max_noise_bytes),
             ended: None,
             was_ready: false,
             given_up: false,
@@ -223,7 +227,10 @@ impl State {
                 outbox.events.push(ClientEvent::SessionRenewed);
             }
             Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
-            Event::Ready => self.was_ready = true,
+            Event::Ready => {
+                self.was_ready = true;
+                self.noise.clear();
+            }
             // Kinds that a newer core may add have no listener here yet.
             _ => {}
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
-use mcp_proto::{CallError, Misuse, SuspendedCall, TaskError};
+use mcp_proto::{CallError, DiagnosticKind, Misuse, SuspendedCall, TaskError};
 use mcp_transport::{ProcessExit, TlsFailure, Untrusted};
 
 use self::cause::Cause;
@@ -50,8 +50,10 @@ struct Inner {
     place: Option<Place>,
     /// Where the cause does not have it: what the program wrote with which connecting failed.
     stderr_tail: Option<Arc<str>>,
-    /// What the server wrote with which connecting failed, where it should have written messages.
+    /// What the server wrote where it should have written messages.
     stdout_noise: Option<Arc<str>>,
+    /// Of a connect that failed.
+    diagnostics: Vec<(DiagnosticKind, u64)>,
 }
 
 impl Error {
@@ -145,12 +147,25 @@ impl Error {
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
     }
 
-    /// The last lines that a server wrote where messages belong, on its standard output, before connecting to it failed: a banner, a stack
-    /// trace, how it wants to be called. Each ends with a line feed; of one line at most
-    /// [`LineLimits::excerpt_bytes`](crate::transport::stdio::LineLimits::excerpt_bytes) (256) are here, of all of them 2 KiB. `None` where
-    /// there are none, and for servers over HTTP. Untrusted; `Display` shows it escaped. It may hold what the server should have kept secret.
+    /// The last lines that a server wrote where messages belong, on its standard output, and that are none: a banner, a stack trace, how it
+    /// wants to be called, a broken answer. They are in the errors of
+    ///
+    /// * a connect that failed: those since the program was started;
+    /// * [`Closed`](ErrorKind::Closed): those since the server was connected, unless this side closed the connection;
+    /// * a call that timed out: those since the call began.
+    ///
+    /// Each ends with a line feed; of one line at most
+    /// [`LineLimits::excerpt_bytes`](crate::transport::stdio::LineLimits::excerpt_bytes) (256) are here, of all of them
+    /// [`ClientBuilder::stdout_noise_bytes`](crate::ClientBuilder::stdout_noise_bytes) (2 KiB). `None` where there are none, and for servers
+    /// over HTTP. Untrusted; `Display` shows it escaped. It may hold what the server should have kept secret.
     pub fn stdout_noise(&self) -> Option<&str> {
         self.inner.stdout_noise.as_deref()
+    }
+
+    /// How many diagnostics of each kind there were before connecting failed, as [`Client::diagnostics`](crate::Client::diagnostics) has
+    /// them for a connection. Those of an earlier attempt are in [`first_attempt`](Self::first_attempt). Empty in all other errors.
+    pub fn diagnostics(&self) -> &[(DiagnosticKind, u64)] {
+        &self.inner.diagnostics
     }
 
     /// The `WWW-Authenticate` challenges of a refused request. Untrusted.
@@ -225,9 +240,17 @@ impl Error {
         self
     }
 
-    /// What the server wrote that is no message, with which connecting failed.
-    pub(crate) fn with_stdout_noise(mut self, noise: Option<String>) -> Self {
-        self.inner.stdout_noise = noise.filter(|noise| !noise.trim().is_empty()).map(Arc::from);
+    /// What the server wrote that is no message, if it did.
+    pub(crate) fn with_stdout_noise(mut self, noise: Option<Arc<str>>) -> Self {
+        if noise.is_some() {
+            self.inner.stdout_noise = noise;
+        }
+        self
+    }
+
+    /// What was odd until connecting failed.
+    pub(crate) fn with_diagnostics(mut self, totals: Vec<(DiagnosticKind, u64)>) -> Self {
+        self.inner.diagnostics = totals;
         self
     }
 
@@ -268,6 +291,7 @@ impl Error {
                 place: None,
                 stderr_tail: None,
                 stdout_noise: None,
+                diagnostics: Vec::new(),
             }),
         }
     }
@@ -409,7 +433,7 @@ impl fmt::Display for Error {
         }
         if let Some(noise) = &self.inner.stdout_noise {
             let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL);
-            write!(f, "; it printed to standard output, where only messages belong: {noise}")?;
+            write!(f, "; the server printed to standard output, where only messages belong: {noise}")?;
         }
         if let Some(tail) =
             self.inner.stderr_tail.as_deref().map(str::trim_end).filter(|tail| !tail.is_empty())

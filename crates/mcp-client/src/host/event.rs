@@ -144,7 +144,8 @@ impl Queued for HostEvent {
                 let object = error.error_object().map_or(0, |object| {
                     object.message.len() + object.data.as_ref().map_or(0, |data| data.as_str().len())
                 });
-                object + error.stderr_tail().map_or(0, str::len)
+                let said = [error.stderr_tail(), error.stdout_noise()];
+                object + said.into_iter().flatten().map(str::len).sum::<usize>()
             }
             Self::Missed { .. } | Self::State { .. } | Self::SubscriptionEnded { .. } => 0,
         };
