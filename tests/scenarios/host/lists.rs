@@ -154,6 +154,7 @@ async fn errors_say_which_server_and_which_tool() {
     host.disconnect("files").await.unwrap();
     let refused = host.call_tool(tool, json!({})).unwrap_err();
     assert_eq!((refused.server_name(), refused.tool_name()), (Some("files"), Some("read\u{1b}")));
-    assert_eq!(refused.to_string(), "tool read\\u{1b} of server files: the server is disconnected");
-    assert_eq!(host.client("files").unwrap_err().to_string(), "server files: the server is disconnected");
+    let why = "not connected: the application disconnected the server, or gave up the attempt";
+    assert_eq!(refused.to_string(), format!(r"tool read\u{{1b}} of server files: {why}"));
+    assert_eq!(host.client("files").unwrap_err().to_string(), format!("server files: {why}"));
 }

@@ -116,9 +116,10 @@ enum At {
     Connected {
         since: Instant,
     },
-    /// An attempt that waits for the server; whether the host itself wants it.
+    /// An attempt that waits for the server; whether the host itself wants it, and whether it comes after a failure.
     Connecting {
         unasked: bool,
+        has_failed: bool,
     },
     Disconnected,
     /// With the next attempt, between two instants.
@@ -139,7 +140,8 @@ struct Model {
 impl Model {
     fn attempt(&mut self, unasked: bool) {
         self.dialled += 1;
-        self.at = At::Connecting { unasked };
+        let has_failed = matches!(self.at, At::Failed { .. });
+        self.at = At::Connecting { unasked, has_failed };
         self.go_on();
     }
 
@@ -245,7 +247,7 @@ impl World {
             Step::GiveUp(server) => {
                 let somebody = !self.waiting[server].is_empty();
                 self.waiting[server].shutdown().await;
-                if somebody && self.models[server].at == (At::Connecting { unasked: false }) {
+                if somebody && matches!(self.models[server].at, At::Connecting { unasked: false, .. }) {
                     self.models[server].at = At::Disconnected;
                 }
             }
@@ -318,7 +320,7 @@ impl World {
             let (expected, has_failed) = match at {
                 At::Unknown => panic!("it was removed: {status:?}"),
                 At::Connected { .. } => (ServerState::Connected, false),
-                At::Connecting { .. } => (ServerState::Connecting, false),
+                At::Connecting { has_failed, .. } => (ServerState::Connecting, has_failed),
                 At::Disconnected => (ServerState::Disconnected, false),
                 At::Failed { .. } => (ServerState::Failed, true),
             };

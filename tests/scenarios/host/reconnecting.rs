@@ -207,9 +207,11 @@ async fn an_attempt_of_the_host_is_not_given_up_by_who_joined_it() {
     let mut peer = plug.peer().await;
     assert!(tokio::time::timeout(SECOND, host.reconnect("srv")).await.is_err());
     assert_eq!(state_of(&host), ("connecting", None));
+    assert_eq!(state(&host, "srv"), ("connecting", Some("closed")), "why it is made, until it stands");
     peer.handshake(everything()).await;
     tokio::time::sleep(SECOND).await;
     assert_eq!(state_of(&host), ("connected", None));
+    assert_eq!(state(&host, "srv"), ("connected", None));
     assert!(!host.client("srv").unwrap().is_closed() && plug.is_idle());
 }
 

@@ -122,6 +122,47 @@ async fn each_reason_to_give_a_server_up_is_told_with_its_state() {
     }
 }
 
+/// Whoever needs it is told why there is no connection, how often it was tried, and what comes next.
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_server_that_is_not_connected_tells_all_that_the_host_knows() {
+    let host = host_with(policy(1));
+    let refuse = Connector::new(|| async {
+        tokio::time::sleep(SECOND).await;
+        Err::<HttpServer, _>("not there".into())
+    });
+    let cause = "server srv: the connector of the application failed; cause: not there";
+    let first = host.connect("srv", refuse).await.unwrap_err();
+    assert_eq!(first.report().to_string(), cause);
+
+    let waits = host.client("srv").unwrap_err();
+    let wait = host.server("srv").unwrap().next_attempt.unwrap() - Instant::now().into_std();
+    let shown =
+        format!("server srv: not connected (attempts so far: 1; the next in {:.1} s)", wait.as_secs_f64());
+    assert_eq!(waits.to_string(), shown);
+    assert_eq!(waits.report().to_string(), format!("{shown}; cause: {cause}"));
+    let status = waits.server_status().unwrap();
+    assert_eq!(
+        (status.attempts, status.state, status.next_attempt.is_some()),
+        (1, ServerState::Failed, true)
+    );
+
+    // In the middle of the attempt it is still known why it is made.
+    while host.server("srv").unwrap().state != ServerState::Connecting {
+        tokio::time::sleep(SECOND / 4).await;
+    }
+    assert_eq!(host.server("srv").unwrap().last_error.unwrap().report().to_string(), cause);
+    let under_way = host.client("srv").unwrap_err();
+    let shown = "server srv: not connected: attempt 2 is under way";
+    assert_eq!(under_way.report().to_string(), format!("{shown}; cause: {cause}"));
+
+    tokio::time::sleep(2 * SECOND).await;
+    let given_up = host.client("srv").unwrap_err();
+    let shown = "server srv: not connected (attempts so far: 2; no further one: the limit of 1 consecutive attempts was reached)";
+    assert_eq!(given_up.report().to_string(), format!("{shown}; cause: {cause}"));
+    assert_eq!(given_up.kind().as_str(), "closed");
+    assert!(given_up.server_status().unwrap().given_up.is_some());
+}
+
 #[test]
 fn a_server_whose_runtime_ended_in_a_wait_is_given_up_for_that() {
     let host = host_with(policy(9));

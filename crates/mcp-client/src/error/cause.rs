@@ -11,6 +11,8 @@ use mcp_transport::{ErrorKind as TransportKind, Untrusted};
 use super::kind::ErrorKind;
 use super::limit::{Limit, as_u64};
 use crate::close_reason::CloseReason;
+#[cfg(feature = "host")]
+use crate::host::NotConnected;
 #[cfg(feature = "schema")]
 use crate::schema::{OutputError, SchemaError};
 
@@ -31,8 +33,8 @@ pub(super) enum Cause {
     Misuse(Misuse),
     MisuseBecause(String),
     /// A server of a host that is not connected.
-    #[cfg_attr(not(feature = "host"), expect(dead_code, reason = "only a host says it"))]
-    NotConnected(String),
+    #[cfg(feature = "host")]
+    NotConnected(NotConnected),
     /// The key of an extension or of `_meta`.
     Key(InvalidKey),
     Result {
@@ -69,7 +71,9 @@ impl Cause {
                 _ => ErrorKind::PeerMisbehaved,
             },
             Self::Connector(_) => ErrorKind::Transport,
-            Self::Ended(_) | Self::NotConnected(_) | Self::SessionLost => ErrorKind::Closed,
+            #[cfg(feature = "host")]
+            Self::NotConnected(_) => ErrorKind::Closed,
+            Self::Ended(_) | Self::SessionLost => ErrorKind::Closed,
             Self::Limit(_) => ErrorKind::LimitExceeded,
             #[cfg(feature = "schema")]
             Self::Output(output) => match output.error {
@@ -153,12 +157,11 @@ impl Cause {
             Self::Transport(error) | Self::Ended(error) => error.source(),
             #[cfg(feature = "schema")]
             Self::Output(_) => None,
-            Self::Key(_)
-            | Self::Limit(_)
-            | Self::Misuse(_)
-            | Self::MisuseBecause(_)
-            | Self::NotConnected(_)
-            | Self::SessionLost => None,
+            #[cfg(feature = "host")]
+            Self::NotConnected(why) => why.last_error().map(|error| error as _),
+            Self::Key(_) | Self::Limit(_) | Self::Misuse(_) | Self::MisuseBecause(_) | Self::SessionLost => {
+                None
+            }
         }
     }
 }
@@ -195,7 +198,9 @@ impl fmt::Display for Cause {
             Self::Misuse(error) => error.fmt(f),
             Self::Connector(_) => f.write_str("the connector of the application failed"),
             Self::Key(error) => error.fmt(f),
-            Self::MisuseBecause(message) | Self::NotConnected(message) => f.write_str(message),
+            Self::MisuseBecause(message) => f.write_str(message),
+            #[cfg(feature = "host")]
+            Self::NotConnected(why) => why.fmt(f),
             Self::Result { method, .. } => {
                 write!(f, "the result of {method} does not match the schema of the protocol")
             }

@@ -22,6 +22,8 @@ pub use self::limit::Limit;
 pub(crate) use self::limit::as_u64;
 pub(crate) use self::place::Place;
 pub use self::report::ErrorReport;
+#[cfg(feature = "host")]
+use crate::host::{NotConnected, ServerStatus};
 #[cfg(feature = "schema")]
 use crate::schema::OutputError;
 
@@ -399,8 +401,17 @@ impl Error {
         self.at(&Place { server: Arc::from(server), tool: None })
     }
 
-    pub(crate) fn not_connected(message: String) -> Self {
-        Self::new(Cause::NotConnected(message), false)
+    /// How it is with the server of a host that could not be used as it is not connected: why, how many attempts there were, and when the
+    /// next one is made, or why there will be none. The newest error of its connecting is the source of this one.
+    pub fn server_status(&self) -> Option<&ServerStatus> {
+        match &self.inner.cause {
+            Cause::NotConnected(NotConnected::Status(status, _)) => Some(status),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn not_connected(why: NotConnected) -> Self {
+        Self::new(Cause::NotConnected(why), false)
     }
 
     /// Whether there is no program to start, or none that may be started.

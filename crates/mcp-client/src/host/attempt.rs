@@ -9,9 +9,10 @@ use tokio::task::AbortHandle;
 
 use super::connector::Connector;
 use super::desired::{Connection, Restored};
-use super::event::{Desired, Generation, ServerState};
+use super::event::{Desired, Generation};
+use super::not_connected::NotConnected;
 use super::reconnect::{GiveUpReason, Row};
-use super::registry::{Connected, Phase, Registry, State, not_connected};
+use super::registry::{Connected, Phase, Registry, State};
 use crate::client::Client;
 use crate::driver::now;
 use crate::error::Error;
@@ -182,7 +183,7 @@ impl Registry {
 }
 
 fn given_up(name: &str) -> Error {
-    not_connected(name, ServerState::Disconnected)
+    Error::not_connected(NotConnected::AttemptGivenUp).at_server(name)
 }
 
 /// Makes the attempt, and asks for what is desired of the server.

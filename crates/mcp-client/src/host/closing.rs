@@ -10,10 +10,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::event::{Generation, ServerState};
-use super::registry::{Phase, Registry, State, not_connected, unknown};
+use super::event::Generation;
+use super::handle::status;
+use super::not_connected::NotConnected;
+use super::registry::{Phase, Registry, State, unknown};
 use crate::client::{Client, Closed};
-use crate::driver::Driver;
+use crate::driver::{Driver, now};
 use crate::error::Error;
 use crate::spawning::spawn;
 use mcp_transport::watched::Watched;
@@ -154,14 +156,15 @@ impl Registry {
     /// The connection of a server, for the application.
     pub(super) fn client(&self, name: &str) -> Result<Client, Error> {
         let mut state = self.lock();
-        let server = state.servers.get_mut(name).ok_or_else(|| unknown(name))?;
-        match &mut server.phase {
-            Phase::Connected(connected) => Ok(connected.take()),
-            phase => {
-                let state: ServerState = phase.state();
-                Err(not_connected(name, state))
-            }
+        if let Phase::Connected(connected) =
+            &mut state.servers.get_mut(name).ok_or_else(|| unknown(name))?.phase
+        {
+            return Ok(connected.take());
         }
+        let status = state.servers.get_key_value(name).map(|(name, server)| status(name, server));
+        drop(state);
+        let status = status.ok_or_else(|| unknown(name))?;
+        Err(Error::not_connected(NotConnected::status(status, now())).at_server(name))
     }
 }
 

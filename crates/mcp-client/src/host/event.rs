@@ -114,8 +114,8 @@ pub enum HostEvent {
         generation: Generation,
         /// The new state.
         state: ServerState,
-        /// Why there is no connection, or why closing it did not succeed cleanly:
-        /// [`ServerStatus::last_error`](crate::host::ServerStatus::last_error) at that moment.
+        /// Why there is no connection, or why closing it did not succeed cleanly. `None` with
+        /// [`Connecting`](ServerState::Connecting): what was the matter before was told then.
         error: Option<Error>,
         /// The time of the next reconnect attempt ([`HostBuilder::reconnect`](crate::host::HostBuilder::reconnect)). `None`
         /// with [`Failed`](ServerState::Failed): there will be none.

@@ -71,8 +71,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// The latest attempt to connect; `None` if there was none.
     pub generation: Option<Generation>,
-    /// Why there is no connection, or why closing the last one did not succeed cleanly. Reset by the next attempt, and when
-    /// the application disconnects a server that had failed.
+    /// Why there is no connection, or why closing the last one did not succeed cleanly. While an attempt is under way: why there was no
+    /// connection before it. Reset when a connection stands, and when the application disconnects the server or gives up the attempt.
     pub last_error: Option<Error>,
     /// The time of the next reconnect attempt ([`HostBuilder::reconnect`]), if there will be one.
     pub next_attempt: Option<Instant>,
@@ -278,7 +278,8 @@ impl Host {
     /// # Errors
     ///
     /// [`Misuse`](crate::ErrorKind::Misuse) for an unknown name, [`Closed`](crate::ErrorKind::Closed) where it is
-    /// not connected.
+    /// not connected: the message says how many attempts there were and when the next one is made, the source is the newest error, and
+    /// [`Error::server_status`] has all of it.
     pub fn client(&self, name: &str) -> Result<Client, Error> {
         self.registry.client(name)
     }
@@ -371,7 +372,7 @@ impl Host {
     }
 }
 
-fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
+pub(super) fn status(name: &Arc<str>, server: &Server) -> ServerStatus {
     ServerStatus {
         name: Arc::clone(name),
         state: server.phase.state(),

@@ -20,6 +20,7 @@ use super::closing::Closing;
 use super::connector::Connector;
 use super::desired::Standing;
 use super::event::{Generation, HostEvent, ServerState};
+use super::not_connected::NotConnected;
 use super::reconnect::{GiveUpReason, ReconnectPolicy, Row};
 use super::retrying::Retry;
 use crate::builder::ClientBuilder;
@@ -319,7 +320,10 @@ impl Registry {
         let server = state.servers.get_mut(name)?;
         let (before, now) = (server.phase.state(), phase.state());
         let old = std::mem::replace(&mut server.phase, phase);
-        state.after.errors.extend(std::mem::replace(&mut server.last_error, why.clone()));
+        // Until it is known how an attempt goes, what was the matter before it counts.
+        if now != ServerState::Connecting {
+            state.after.errors.extend(std::mem::replace(&mut server.last_error, why.clone()));
+        }
         // A new attempt, and a failure that is looked at anew, is told as well where it follows another one.
         let is_told = before != now || matches!(now, ServerState::Connecting | ServerState::Failed);
         if let Some(generation) = server.generation.filter(|_| is_told) {
@@ -412,12 +416,7 @@ pub(super) fn unknown(name: &str) -> Error {
     Error::misuse_because(format!("no server is named \"{}\"", Untrusted::new(name, MAX_SHOWN_NAME)))
 }
 
-/// The error of who needs a connection and finds none.
-pub(super) fn not_connected(name: &str, state: ServerState) -> Error {
-    Error::not_connected(format!("the server is {state}")).at_server(name)
-}
-
 /// The error for a host that was closed.
 pub(super) fn host_closed() -> Error {
-    Error::not_connected("the host is closed".to_owned())
+    Error::not_connected(NotConnected::HostClosed)
 }

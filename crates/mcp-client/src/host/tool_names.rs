@@ -305,7 +305,7 @@ mod tests {
         let failed = ServerList {
             server: Arc::from("s"),
             generation: Generation(1),
-            items: Err(Error::not_connected("gone".to_owned())),
+            items: Err(Error::ended(false, None)),
         };
         let table = ToolNames::default().table(vec![failed]);
         assert!(table.is_empty());
