@@ -21,7 +21,7 @@ use crate::event::{EndReason, Event};
 use crate::gate;
 use crate::limits::Limits;
 use crate::phase::{Phase, ServerFacts};
-use crate::renewal::{Desired, Leaving, Setup};
+use crate::renewal::{Desired, Setup};
 use crate::roots::Roots;
 use crate::server_requests::ServerRequests;
 use crate::tasks::TaskTools;
@@ -190,7 +190,8 @@ impl Connection {
     }
 
     /// Forgets a call without an event and without a word to the server. For a driver that already knows how the
-    /// call ended, because its own exchange failed. Forgetting the handshake closes the connection.
+    /// call ended, because its own exchange failed. Forgetting the handshake closes the connection. For
+    /// what the connection asked by itself there is [`forget_own`](Self::forget_own).
     pub fn forget(&mut self, call: CallId) {
         if matches!(self.phase, Phase::Probing(_)) {
             self.note_end_of_probe();
@@ -199,13 +200,14 @@ impl Connection {
             Some(state) if matches!(state.kind, CallKind::Initialize | CallKind::Probe) => {
                 self.handle_closed()
             }
+            Some(state) if state.kind == CallKind::Renew => self.renew_again(call),
             Some(state) => {
                 self.withdraw_task_questions(&state);
                 for request in self.requests_for(call) {
                     drop(self.remove_call(request));
                 }
                 drop(self.undesire(&state));
-                self.carrier_left(call, Leaving::Failed);
+                self.leave_renewal(call);
             }
             None => {}
         }
@@ -309,7 +311,7 @@ impl Connection {
 
     /// Whether a request of this call has left and is not answered yet: not so while it waits to be sent, or for input.
     pub fn awaits_answer(&self, call: CallId) -> bool {
-        self.calls.get(&self.sent_for(call)).is_some_and(CallState::is_dispatched)
+        self.calls.get(&call).is_some_and(CallState::is_dispatched)
     }
 
     /// Whether the answer to this request is waited for: it was not answered, and its call has not given it up.
@@ -470,6 +472,7 @@ impl Connection {
         self.disarm(state.time.deadline, Timer::Call(call));
         match &state.stage {
             Stage::Apart | Stage::NeedsUrls(_) => {}
+            Stage::Confirming => self.transmits.retain(|transmit| transmit.owner != Some(call)),
             Stage::Asking(request) => {
                 self.disarm(request.leaves_at, Timer::Retry(call));
                 let removed = self.wire.remove(&request.id);
@@ -500,15 +503,13 @@ impl Connection {
             CallKind::Ordinary | CallKind::Relist => {
                 self.withdraw_task_questions(state);
                 self.abandon_task(now, state, outcome.as_ref().err());
-                let leaving = Leaving::with(&outcome);
                 self.events.push_back(Event::CallEnded { call, outcome });
-                self.carrier_left(call, leaving);
+                self.leave_renewal(call);
             }
             CallKind::Listen => {
-                let leaving = Leaving::with(&outcome);
                 self.events.push_back(Event::CallEnded { call, outcome });
                 self.give_up_resources(now, call, state);
-                self.carrier_left(call, leaving);
+                self.leave_renewal(call);
             }
             CallKind::Subscribe(listen) => {
                 if let Err(error) = outcome {
@@ -526,7 +527,7 @@ impl Connection {
                 if let Err(error) = outcome
                     && !self.is_closed()
                 {
-                    self.fail_renewal(&error);
+                    self.end_renewal(&error);
                 }
             }
             CallKind::Restore => self.end_restore(&outcome),

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::call::CallId;
+use mcp_jsonrpc::RequestId;
+
+use crate::call::CallKind;
 use crate::connection::Connection;
 
 /// How an exchange failed that brought no answer to its request.
@@ -32,10 +34,21 @@ pub enum ExchangeFailure {
 }
 
 impl Connection {
-    /// The exchange of this call failed without an answer to its request. Returns whether that is taken care of: the call goes on
+    /// The exchange of this request failed without an answer to it. Returns whether that is taken care of: its call goes on
     /// in another session, as a task, with another request of its handshake, or is [tried again](crate::RetryConfig) after a wait;
-    /// or its end is an event. Otherwise the driver knows best why, and is to [`forget`](Self::forget) the call.
-    pub fn handle_exchange_failed(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
+    /// or its end is an event; or nobody waits for that answer any more, and what failed is the rest of an exchange. Otherwise the
+    /// driver knows best why, and is to [`forget`](Self::forget) the call, or [`forget_own`](Self::forget_own) one that the connection
+    /// made by itself.
+    pub fn handle_exchange_failed(
+        &mut self,
+        now: Instant,
+        request: &RequestId,
+        failure: ExchangeFailure,
+    ) -> bool {
+        let Some(call) = self.wire.get(request).copied() else { return true };
+        if self.calls.get(&call).is_some_and(|state| state.kind == CallKind::Renew) {
+            return self.outlast_handshake(now, call, failure);
+        }
         if failure == ExchangeFailure::SessionLost {
             return self.handle_session_lost(now, call);
         }

@@ -196,7 +196,7 @@ impl Connection {
             }
             CallKind::Initialize => self.handle_initialize_result(call, response.result),
             CallKind::Probe => return self.handle_discover_result(now, call, &state, response.result),
-            CallKind::Renew => return self.handle_renewal_result(response.result),
+            CallKind::Renew => return self.handle_renewal_result(call, state, response.result),
             CallKind::Courtesy | CallKind::Restore => return,
         };
         self.end_call(now, call, &state, outcome);
@@ -207,8 +207,10 @@ impl Connection {
             (Some(id), _) => self.take_answered(origin, id),
             // An error without an id answers the POST that it came back on; on a shared channel it cannot be
             // attributed to anything.
-            (None, Origin::Exchange(call)) if self.calls.contains_key(&self.sent_for(call)) => {
-                Some(self.sent_for(call))
+            (None, Origin::Exchange(call))
+                if self.calls.get(&call).is_some_and(|state| state.request().is_some()) =>
+            {
+                Some(call)
             }
             (None, _) => {
                 let code = response.error.code.get();
@@ -259,7 +261,7 @@ impl Connection {
         // awaited, and the transport takes it for the last message.
         if let Origin::Exchange(call) = origin
             && let Some(spelled) = self.wire.spelled_by(id).and_then(|id| self.wire.get(&id)).copied()
-            && spelled == self.sent_for(call)
+            && spelled == call
         {
             self.diagnose(DiagnosticKind::InvalidMessage, "an answer had the id of its request as a string");
             return Some(spelled);

@@ -57,8 +57,8 @@ pub struct Limits {
     /// the call uses what the application listed.
     pub max_relisted_pages: u32,
     /// Handshakes that may fail for one lost session. Default 3: more than one, because the next may reach the server; few, because a
-    /// server that keeps failing must not be asked for ever. At the limit the connection is closed. One that ends because the call
-    /// that carries it is cancelled or out of time does not count.
+    /// server that keeps failing must not be asked for ever. Each ends the call that has waited longest, with the cause. At the
+    /// limit the connection is closed, or, where no call waits any more, the next one makes the session.
     pub max_renewal_attempts: u8,
     /// Answers to the server that are queued for writing on a channel; enforced by the driver. Default 1,024. At the limit
     /// nothing is read until the server has read some of them. At least 1.

@@ -29,7 +29,7 @@ use crate::error::{CallError, Misuse};
 use crate::event::Event;
 use crate::gate;
 use crate::incoming::Origin;
-use crate::renewal::{Leaving, Setup};
+use crate::renewal::Setup;
 use crate::timers::Timer;
 
 /// What a call that is a subscription knows about itself.
@@ -355,10 +355,28 @@ impl Connection {
         self.calls.iter().filter(|(_, state)| state.kind == CallKind::Listen).map(|(call, _)| *call)
     }
 
+    /// The call that ends with this request of the connection's own, where that fails for good: a subscription with the request for
+    /// one of its resources, the call that has waited longest with the handshake for a new session.
+    pub fn waits_for(&self, request: CallId) -> Option<CallId> {
+        match self.calls.get(&request)?.kind {
+            CallKind::Subscribe(listen) => Some(listen).filter(|listen| self.is_open(*listen)),
+            CallKind::Renew => self.first_held(request),
+            _ => None,
+        }
+    }
+
     /// The exchange of a request that this connection made by itself failed for good, and the driver knows how: it is forgotten.
-    /// Returns the subscription that waited for it, which is over as well, without an event: its driver tells what happened.
+    /// Returns the call that [waited for it](Self::waits_for), which is over as well, without an event: its driver tells what happened.
     /// What was to restore a session, and what was a courtesy, has nobody who waits; there `why` becomes a diagnostic.
     pub fn forget_own(&mut self, now: Instant, request: CallId, why: &str) -> Option<CallId> {
+        if self.calls.get(&request)?.kind == CallKind::Renew {
+            let waiting = self.first_held(request);
+            if let Some(waiting) = waiting {
+                self.forget(waiting);
+            }
+            self.renew_again(request);
+            return waiting;
+        }
         let state = self.remove_call(request)?;
         let CallKind::Subscribe(listen) = state.kind else {
             if state.kind == CallKind::Restore {
@@ -368,7 +386,7 @@ impl Connection {
         };
         let waiting = self.remove_call(listen)?;
         self.give_up_resources(now, listen, &waiting);
-        self.carrier_left(listen, Leaving::Failed);
+        self.leave_renewal(listen);
         Some(listen)
     }
 }

@@ -5,19 +5,20 @@
 //!            a call meets 404                       `initialized` delivered
 //!   Ready ──────────────────> Renewing ────────────────────────────────────────> Ready
 //!     │                         │ ▲ │ ▲  what was held is said and asked
-//!     │                         │ └─┘ │  carrier gone, another call that waits takes over
+//!     │                         │ └─┘ │  its exchange failed, and another call waits
 //!     │                         │     └─────────────────────┐
-//!     │            carrier gone,│nobody waits               │ next call or subscription
+//!     │             nobody waits│any more                   │ next call or subscription
 //!     │                         ├────────────────> Lost ────┘
-//!     │                         └──refused, foreign revision, too many attempts──> Closed
+//!     │                         └──refused, foreign revision, out of time, too many attempts──> Closed
 //!     └──(a late refusal by the session before: the call is only sent again)
 //! ```
 //!
 //! A subscription that asks for resources waits as a call does. A notification waits too, and makes no session by itself: where
 //! nobody makes one ([`Connection::lacks_session`]) that is for the driver to see to.
 //!
-//! However many calls meet the loss at once there is one new handshake. The call that met it first, the *carrier*,
-//! lends its driver: the handshake's messages are transmits of that call. The server did not process what it refused
+//! However many calls meet the loss at once there is one new handshake: a call of the connection's own, which depends on none of
+//! theirs. Whoever waits for it may go, or stand still. Where its exchange fails, that is the end of the call that has waited longest,
+//! as somebody must hear the cause, and the others get one more attempt. The server did not process what it refused
 //! with 404, so each refused call is sent again, once. Calls that are made meanwhile are held. What the application had
 //! set up in the old session (log level, subscriptions) is asked for again.
 
@@ -26,13 +27,14 @@ use std::time::Instant;
 use mcp_jsonrpc::{ErrorObject, RawJson, RawRef};
 use mcp_model::{ProtocolVersion, methods};
 
-use crate::call::{CallId, CallKind, CallOptions};
+use crate::call::{CallId, CallKind, CallOptions, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::envelope::string_member;
 use crate::era::VerdictReason;
 use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
+use crate::exchange_failure::ExchangeFailure;
 use crate::lifecycle;
 use crate::phase::{Phase, ServerFacts};
 use crate::timers::Timer;
@@ -43,36 +45,13 @@ use crate::transmit::TransmitKind;
 pub(crate) struct Renewal {
     /// What the old session knew of the server; the new result replaces it.
     pub(crate) server: Box<ServerFacts>,
-    /// The call that lends its driver.
-    carrier: CallId,
-    /// The handshake itself, an internal call.
+    /// The handshake itself, an internal call: open until `initialized` is delivered.
     handshake: CallId,
-    /// Whether the server has answered, and only `initialized` is still on its way.
-    confirming: bool,
-    /// Calls to send when it is over, the carrier among them, in the order of asking.
+    /// Calls to send when it is over, in the order of asking.
     held: Vec<CallId>,
     attempts: u8,
     /// When the loss was met: all attempts together have the time of one handshake.
     began: Instant,
-}
-
-/// Why a call left that may have carried a renewal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    /// It was answered, cancelled, or out of time. That says nothing of the server: several calls with the same deadline must not use
-    /// up the attempts of those that have a later one. All handshakes together still have the time of one.
-    GivenUp,
-    /// Its exchange failed, and with it the handshake: one of [`max_renewal_attempts`](crate::Limits::max_renewal_attempts).
-    Failed,
-}
-
-impl Leaving {
-    pub(crate) const fn with(outcome: &Result<RawJson, CallError>) -> Self {
-        match outcome {
-            Ok(_) | Err(CallError::Cancelled { .. } | CallError::Timeout { .. }) => Self::GivenUp,
-            Err(_) => Self::Failed,
-        }
-    }
 }
 
 /// What the application set up in a session, to set up in the next one.
@@ -201,33 +180,30 @@ impl Connection {
         match &mut self.phase {
             Phase::Renewing(renewal) if renewal.holds(call) => {}
             Phase::Renewing(renewal) => renewal.held.push(call),
-            _ => drop(self.renew(now, call, vec![call], 0)),
+            _ => self.renew(now, vec![call], 0),
         }
     }
 
-    /// Begins a handshake in the name of `carrier`.
-    fn renew(&mut self, began: Instant, carrier: CallId, held: Vec<CallId>, attempts: u8) -> bool {
+    /// Begins a handshake for these calls.
+    fn renew(&mut self, began: Instant, held: Vec<CallId>, attempts: u8) {
         let server = match std::mem::replace(&mut self.phase, Phase::Closed) {
             Phase::Ready { server } | Phase::Lost { server } => server,
             Phase::Renewing(renewal) => renewal.server,
             other => {
                 self.phase = other;
-                return false;
+                return;
             }
         };
+        if attempts >= self.config.limits.max_renewal_attempts && held.is_empty() {
+            self.phase = Phase::Lost { server };
+            return;
+        }
         // The server spoke this revision a moment ago; one that refuses newer ones instead of answering with its own
         // would refuse them again.
         let version = server.protocol_version;
         let handshake = self.next_call_id();
-        self.phase = Phase::Renewing(Box::new(Renewal {
-            server,
-            carrier,
-            handshake,
-            confirming: false,
-            held,
-            attempts: attempts.saturating_add(1),
-            began,
-        }));
+        let renewal = Renewal { server, handshake, held, attempts: attempts.saturating_add(1), began };
+        self.phase = Phase::Renewing(Box::new(renewal));
         if attempts >= self.config.limits.max_renewal_attempts
             || self.send_handshake(began, handshake, version, CallKind::Renew).is_err()
         {
@@ -236,27 +212,29 @@ impl Connection {
                 "the server lost the session and opens no new one",
             );
             self.handle_closed();
-            return false;
         }
-        self.give_transmits(handshake, carrier);
-        true
     }
 
-    /// The server answered the handshake of a new session.
-    pub(crate) fn handle_renewal_result(&mut self, result: RawRef<'_>) {
+    /// The server answered the handshake of a new session. `state` is out of the tables.
+    pub(crate) fn handle_renewal_result(
+        &mut self,
+        handshake: CallId,
+        mut state: CallState,
+        result: RawRef<'_>,
+    ) {
         let reason = self.phase.server().map(|server| server.verdict.reason.clone());
         let read = lifecycle::read_result(result, reason.unwrap_or(VerdictReason::Configured));
-        match (read, &mut self.phase) {
-            (Ok(server), Phase::Renewing(renewal)) => {
-                *renewal.server = server;
-                renewal.confirming = true;
-                let carrier = renewal.carrier;
-                if self.queue_notification(methods::NOTIFICATIONS_INITIALIZED, None, Some(carrier)).is_err() {
-                    self.handle_closed();
-                }
-            }
-            (Ok(_), _) => {}
-            (Err(error), _) => self.fail_renewal(&error),
+        let server = match read {
+            Ok(server) => server,
+            Err(error) => return self.fail_renewal(&error),
+        };
+        let Phase::Renewing(renewal) = &mut self.phase else { return };
+        *renewal.server = server;
+        state.stage = Stage::Confirming;
+        self.arm(state.time.deadline, Timer::Call(handshake));
+        self.calls.insert(handshake, state);
+        if self.queue_notification(methods::NOTIFICATIONS_INITIALIZED, None, Some(handshake)).is_err() {
+            self.handle_closed();
         }
     }
 
@@ -286,8 +264,10 @@ impl Connection {
 
     /// `initialized` of the new session was delivered: what was held goes out, what was set up is set up again.
     pub(crate) fn finish_renewal(&mut self, now: Instant) {
+        let Some(handshake) = self.confirming() else { return };
+        drop(self.remove_call(handshake));
         let renewal = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Renewing(renewal) if renewal.confirming => renewal,
+            Phase::Renewing(renewal) => renewal,
             other => return self.phase = other,
         };
         self.phase = Phase::Ready { server: renewal.server };
@@ -328,42 +308,82 @@ impl Connection {
         self.queue_message(message, kind, Some(call), head);
     }
 
-    /// A call left the tables: if it carried a renewal, another one must, or nobody does.
-    pub(crate) fn carrier_left(&mut self, call: CallId, leaving: Leaving) {
+    /// A call left the tables, or waits for something else. A session that nobody waits for any more is not made.
+    pub(crate) fn leave_renewal(&mut self, call: CallId) {
         let Phase::Renewing(renewal) = &mut self.phase else { return };
         renewal.held.retain(|held| *held != call);
-        if renewal.carrier != call {
+        if renewal.held.is_empty() && self.notices.is_empty() {
+            self.abandon_renewal();
+        }
+    }
+
+    /// There is no new session, and the next call makes one.
+    fn abandon_renewal(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Closed) {
+            Phase::Renewing(renewal) => {
+                drop(self.remove_call(renewal.handshake));
+                Phase::Lost { server: renewal.server }
+            }
+            other => other,
+        };
+    }
+
+    /// The handshake under way of which only `initialized` is not delivered yet.
+    fn confirming(&self) -> Option<CallId> {
+        let Phase::Renewing(renewal) = &self.phase else { return None };
+        let state = self.calls.get(&renewal.handshake)?;
+        matches!(state.stage, Stage::Confirming).then_some(renewal.handshake)
+    }
+
+    /// The call that has waited longest for this handshake, if it is one that somebody waits for.
+    pub(crate) fn first_held(&self, handshake: CallId) -> Option<CallId> {
+        let Phase::Renewing(renewal) = &self.phase else { return None };
+        renewal.held.first().copied().filter(|_| renewal.handshake == handshake)
+    }
+
+    /// `notifications/initialized` of a new session was not delivered. Returns as
+    /// [`handle_exchange_failed`](Self::handle_exchange_failed) does: where `false`, the driver is to
+    /// [`forget`](Self::forget_own) the call that owned it.
+    ///
+    /// That of the first handshake needs no word: without it there is no connection, and the driver closes it.
+    pub fn handle_initialized_failed(&mut self, now: Instant, failure: ExchangeFailure) -> bool {
+        self.confirming().is_none_or(|handshake| self.outlast_handshake(now, handshake, failure))
+    }
+
+    /// The exchange of a handshake failed. Returns whether nobody needs to hear of it: it is made once more for the others where
+    /// the call that has waited longest waits for a task, which goes on all the same, or where no call waits.
+    pub(crate) fn outlast_handshake(
+        &mut self,
+        now: Instant,
+        handshake: CallId,
+        failure: ExchangeFailure,
+    ) -> bool {
+        if let Some(first) = self.first_held(handshake)
+            && !self.outlast_exchange(now, first, failure)
+        {
+            return false;
+        }
+        self.renew_again(handshake);
+        true
+    }
+
+    /// This handshake came to nothing: one more, as often as may be, if anybody still waits for it.
+    pub(crate) fn renew_again(&mut self, failed: CallId) {
+        let Phase::Renewing(renewal) = &mut self.phase else { return };
+        if renewal.handshake != failed {
             return;
         }
-        let (handshake, began) = (renewal.handshake, renewal.began);
-        let attempts = match leaving {
-            Leaving::GivenUp => renewal.attempts.saturating_sub(1),
-            Leaving::Failed => renewal.attempts,
-        };
+        let (began, attempts) = (renewal.began, renewal.attempts);
         let held = std::mem::take(&mut renewal.held);
-        drop(self.remove_call(handshake));
-        match held.first().copied() {
-            Some(next) => drop(self.renew(began, next, held, attempts)),
-            None => {
-                if let Phase::Renewing(renewal) = std::mem::replace(&mut self.phase, Phase::Closed) {
-                    self.phase = Phase::Lost { server: renewal.server };
-                }
-            }
-        }
+        drop(self.remove_call(failed));
+        self.renew(began, held, attempts);
     }
 
-    /// Lets the driver of another call send what is queued for this one.
-    pub(crate) fn give_transmits(&mut self, from: CallId, to: CallId) {
-        for transmit in self.transmits.iter_mut().filter(|transmit| transmit.owner == Some(from)) {
-            transmit.owner = Some(to);
-        }
-    }
-
-    /// Who is meant by the driver of `call` when it sends a handshake in that call's name.
-    pub(crate) fn sent_for(&self, call: CallId) -> CallId {
+    /// How a handshake ended that failed for good. Where no call waits for the session, the next one may have more luck.
+    pub(crate) fn end_renewal(&mut self, error: &CallError) {
         match &self.phase {
-            Phase::Renewing(renewal) if renewal.carrier == call => renewal.handshake,
-            _ => call,
+            Phase::Renewing(renewal) if renewal.held.is_empty() => self.abandon_renewal(),
+            _ => self.fail_renewal(error),
         }
     }
 

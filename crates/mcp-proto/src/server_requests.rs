@@ -111,6 +111,12 @@ impl ServerRequests {
         self.open.len()
     }
 
+    /// Whether nothing of any question is counted.
+    #[cfg(test)]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.open.is_empty() && self.by_wire_id.is_empty() && self.bytes == 0
+    }
+
     /// Takes a question out.
     fn remove(&mut self, id: ServerRequestId) -> Option<Open> {
         let open = self.open.remove(&id)?;

@@ -21,7 +21,6 @@ use crate::call::{CallId, CallKind, CallState};
 use crate::connection::Connection;
 use crate::era::Wire;
 use crate::phase::Phase;
-use crate::renewal::Leaving;
 
 /// A call whose result the driver may read; from [`Connection::taking`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Connection {
         if let Some(setup) = state.setup.take() {
             self.desired.apply(setup);
         }
-        self.carrier_left(taking.call, Leaving::GivenUp);
+        self.leave_renewal(taking.call);
         true
     }
 

@@ -16,7 +16,8 @@ pub struct Transmit {
     pub message: Bytes,
     /// What it is.
     pub kind: TransmitKind,
-    /// The call whose driver sends it and waits for what comes back; `None`: nobody waits.
+    /// The call whose driver sends it and waits for what comes back; `None`: nobody waits. A call that nobody was given is one of the
+    /// connection's own (for a subscription, for a new session): whoever drives that must not depend on a caller.
     pub owner: Option<CallId>,
     /// What transports with a head of their own say beside the message.
     pub head: Head,

@@ -95,6 +95,8 @@ impl Connection {
         let (route, deadline) = (state.route.clone(), state.time.deadline);
         self.calls.insert(call, state);
         self.push_event(Event::UrlsRequired(UrlsRequired { call, route, batch, permit, deadline }));
+        // A server may answer in the old session what it refused there.
+        self.leave_renewal(call);
     }
 
     /// Everything that [`Event::UrlsRequired`] named has happened: the request of the call is made once more, under a new

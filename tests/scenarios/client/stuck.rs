@@ -129,6 +129,39 @@ async fn a_call_that_renews_the_session_ends_in_time_though_the_server_accepts_n
     assert!(lost.load(Ordering::Relaxed));
 }
 
+/// protocol:H-14: whoever meets the loss first and is not polled any more holds up nobody else's session, however far the new one is.
+#[tokio::test]
+async fn a_call_that_meets_the_loss_and_is_kept_unpolled_holds_up_no_other() {
+    for reached in ["initialize", "notifications/initialized"] {
+        let server = Server::start().await;
+        let url = server.url();
+        let (lost, is_reached) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+        let (lost, reaching) = (Arc::new(lost), Arc::clone(&is_reached));
+        serve(server, move |method, message| {
+            let said = message["method"].as_str();
+            if said == Some("tools/call") && !lost.swap(true, Ordering::Relaxed) {
+                return Some(("404 Not Found", Value::Null));
+            }
+            if said == Some(reached) && lost.load(Ordering::Relaxed) {
+                reaching.store(true, Ordering::Relaxed);
+            }
+            usual(method, message)
+        });
+        let client = connect(&url).await;
+        let mut kept = Box::pin(client.call_tool("t", json!({})).into_future());
+        within(async {
+            while !is_reached.load(Ordering::Relaxed) {
+                begin(kept.as_mut());
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+        // Nobody polls it from here on, and the others have more time than this test.
+        within(client.call_tool("t", json!({})).timeout(600 * SECOND).into_future()).await.unwrap();
+        within(kept).await.unwrap();
+    }
+}
+
 /// Calls whose answers wait for room behind what the server does not accept, and that nobody polls, take no room from others.
 #[tokio::test]
 async fn calls_that_nobody_polls_take_no_place_of_the_background() {

@@ -7,7 +7,7 @@ use mcp_jsonrpc::RawJson;
 use mcp_proto::{Answer, CallError, CallOptions, SuspendedCall, Transmit, TransmitKind};
 use tracing::{Instrument as _, Span};
 
-use super::open_call::{OpenCall, Sent};
+use super::open_call::OpenCall;
 use super::slot::{CallResult, ReadResult, Slot, Step};
 use super::{Driver, Link, ProgressFn, spans};
 use crate::error::Error;
@@ -72,18 +72,11 @@ impl Driver {
                         listener(progress);
                     }
                 }
-                // What ends the handshake of a new session. A server that takes its time with that does not hold up the end of the
-                // call that carries it.
-                Step::Send(transmit) if transmit.kind == TransmitKind::Notification => {
-                    tokio::select! {
-                        biased;
-                        delivered = Box::pin(self.deliver(transmit)) => {
-                            delivered.or_else(|error| call.failed(Sent::Handshake, error))?;
-                        }
-                        () = call.over() => {}
-                    }
-                }
                 Step::Send(transmit) => match &self.link {
+                    // What ends the handshake of a new session.
+                    Link::Http(link) if transmit.kind == TransmitKind::Notification => {
+                        Box::pin(link.confirm(call, transmit)).await?;
+                    }
                     // On the heap: it is many times as large as all the rest, which a call over a channel would have to carry.
                     Link::Http(link) => Box::pin(link.exchange(call, transmit, &mut on_progress)).await?,
                     Link::Sse(link) => Box::pin(link.send(call, transmit)).await?,

@@ -57,8 +57,9 @@ impl HttpLink {
         if !call.is_open() {
             return Ok(());
         }
-        // What no caller paces is bounded in number instead.
-        let _place = if call.is_own {
+        let (request, sent) = (request_of(&transmit), Sent::of(&transmit));
+        // What no caller paces is bounded in number instead; not a handshake, of which there is one, and which others may wait for.
+        let _place = if call.is_own && sent == Sent::Request {
             tokio::select! {
                 biased;
                 place = self.own.acquire() => place.ok(),
@@ -67,8 +68,7 @@ impl HttpLink {
         } else {
             None
         };
-        let sent = Sent::of(&transmit);
-        let Some(mut exchange) = self.posted(call, transmit).await? else { return Ok(()) };
+        let Some(mut exchange) = self.posted(call, request.as_ref(), transmit).await? else { return Ok(()) };
         call.answered_with(exchange.status());
         call.driver.hearing.note_sign();
         let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer, Some(call.id));
@@ -78,7 +78,7 @@ impl HttpLink {
                 received = exchange.next_or_take(&mut take) => match received {
                     Ok(Some(received)) => call.driver.handle(Origin::Exchange(call.id), received),
                     Ok(None) => return call.exchange_ended(),
-                    Err(error) => return refused(call, sent, error),
+                    Err(error) => return refused(call, request.as_ref(), sent, error),
                 },
                 () = call.stirred() => {}
             }
@@ -105,18 +105,19 @@ impl HttpLink {
     fn posted(
         &self,
         call: &OpenCall,
+        request: Option<&RequestId>,
         transmit: Transmit,
     ) -> impl Future<Output = Result<Option<Exchange>, Error>> + Send {
         let mut given_up = false;
-        let (request, sent) = (request_of(&transmit), Sent::of(&transmit));
+        let sent = Sent::of(&transmit);
         async move {
-            let mut watch = |departure| departs(call, request.as_ref(), departure, &mut given_up);
+            let mut watch = |departure| departs(call, request, departure, &mut given_up);
             tokio::select! {
                 biased;
                 posted = self.connection.post_watched(post(transmit), &mut watch) => match posted {
                     Ok(exchange) => Ok(Some(exchange)),
                     Err(_) if given_up => Ok(None),
-                    Err(error) => refused(call, sent, error).map(|()| None),
+                    Err(error) => refused(call, request, sent, error).map(|()| None),
                 },
                 () = call.over() => Ok(None),
             }
@@ -126,6 +127,23 @@ impl HttpLink {
     /// Posts a message that has no answer and waits until it was accepted.
     pub(crate) async fn deliver(&self, transmit: Transmit) -> Result<(), mcp_transport::Error> {
         deliver(&self.connection, transmit).await
+    }
+
+    /// Posts what ends the handshake of a new session, as long as that is waited for.
+    pub(crate) async fn confirm(&self, call: &OpenCall, transmit: Transmit) -> Result<(), Error> {
+        let delivered = tokio::select! {
+            biased;
+            delivered = self.deliver(transmit) => delivered,
+            () = call.over() => return Ok(()),
+        };
+        let Err(error) = delivered else {
+            call.driver.with(|core, now| core.handle_initialized_delivered(now));
+            return Ok(());
+        };
+        if call.driver.with(|core, now| core.handle_initialized_failed(now, failure_of(&error))) {
+            return Ok(());
+        }
+        call.failed(Sent::Handshake, error)
     }
 
     /// Posts what the application said, each when the one before is accepted or lost.
@@ -265,9 +283,18 @@ pub(super) async fn post_call(sender: &SseSender, call: &OpenCall, transmit: Tra
     }
 }
 
-/// The exchange of a call failed. The core may know how the call goes on: in a new session, or with a legacy handshake.
-fn refused(call: &OpenCall, sent: Sent, error: mcp_transport::Error) -> Result<(), Error> {
-    if call.exchange_failed(failure_of(&error)) {
+/// The exchange of a request failed. The core may know how its call goes on: in a new session, or with a legacy handshake.
+fn refused(
+    call: &OpenCall,
+    request: Option<&RequestId>,
+    sent: Sent,
+    error: mcp_transport::Error,
+) -> Result<(), Error> {
+    let failure = failure_of(&error);
+    let goes_on = |request: &RequestId| {
+        call.driver.with(|core, now| core.handle_exchange_failed(now, request, failure))
+    };
+    if request.is_some_and(goes_on) {
         return Ok(());
     }
     if call.is_own {

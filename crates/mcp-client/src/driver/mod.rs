@@ -337,13 +337,9 @@ impl Driver {
 
     fn send_in_background(self: &Arc<Self>, transmit: Transmit, is_said: bool) {
         match &self.link {
+            Link::Http(_) if transmit.owner.is_some() => self.drive_own(transmit),
             Link::Http(link) if is_said && transmit.kind == TransmitKind::Notification => {
                 link.post_in_order(self, transmit);
-            }
-            Link::Http(_)
-                if transmit.owner.is_some() && matches!(transmit.kind, TransmitKind::Request { .. }) =>
-            {
-                self.drive_own(transmit);
             }
             Link::Http(link) => link.post_in_background(self, transmit),
             Link::Sse(link) => {

@@ -44,6 +44,10 @@ impl HttpLink {
         match self.0 {}
     }
 
+    pub(crate) async fn confirm(&self, _: &OpenCall, _: Transmit) -> Result<(), Error> {
+        match self.0 {}
+    }
+
     pub(crate) fn post_in_order(&self, _: &Arc<Driver>, _: Transmit) {
         match self.0 {}
     }

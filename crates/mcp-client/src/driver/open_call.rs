@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::Poll;
 
 use mcp_model::ProgressNotificationParams;
-use mcp_proto::{CallError, CallId, ExchangeFailure, Transmit, TransmitKind};
+use mcp_proto::{CallError, CallId, Transmit, TransmitKind};
 use mcp_transport::stdio::Place;
 
 use super::slot::{Slot, Step};
@@ -30,7 +30,7 @@ pub(crate) struct OpenCall {
 pub(super) enum Sent {
     /// Its own request.
     Request,
-    /// A message of the handshake that it carries. That does nothing but open a session: the call has not been seen, or was refused.
+    /// A message of a handshake. That does nothing but open a session: a call that waits for it has not been seen, or was refused.
     Handshake,
 }
 
@@ -139,11 +139,6 @@ impl OpenCall {
         });
         let reason = "the response holds no answer to the request".to_owned();
         if unanswered { Err(Error::call(CallError::InvalidResult { reason })) } else { Ok(()) }
-    }
-
-    /// The exchange of the call failed. Whether the core takes care of it.
-    pub(super) fn exchange_failed(&self, failure: ExchangeFailure) -> bool {
-        self.driver.with(|core, now| core.handle_exchange_failed(now, self.id, failure))
     }
 
     /// The HTTP status of the answer under way.

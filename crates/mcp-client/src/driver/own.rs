@@ -2,7 +2,8 @@
 //! the connection in place of the caller's.
 //!
 //! What happens to one on its way is for the core to judge as with any call: a lost session is renewed, what never left is
-//! tried again. Only when neither helps does it fail, and with it the subscription that waits for it, by the same error.
+//! tried again. Only when neither helps does it fail, and with it the call that waits for it, by the same error. No caller can hold one
+//! up by not polling its future, least of all the handshake that all others wait for.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU16;
@@ -10,6 +11,7 @@ use std::sync::atomic::AtomicU16;
 use mcp_proto::Transmit;
 
 use super::slot::Slot;
+use super::state::Stir;
 use super::{Driver, OpenCall, Writes};
 use crate::error::Error;
 use crate::spawning::spawn;
@@ -18,21 +20,24 @@ impl Driver {
     /// Drives a request that no caller waits for, from its first message to its end.
     pub(super) fn drive_own(self: &Arc<Self>, transmit: Transmit) {
         let Some(id) = transmit.owner else { return };
-        let mut slot = Slot::default();
-        // New, so that nobody waits at it.
-        let _ = slot.push_transmit(transmit);
-        let refused = {
+        {
             let mut state = self.lock();
-            if state.core.is_open(id) {
-                state.own.push(id);
-                state.slots.insert(id, slot)
-            } else {
-                Some(slot)
+            if !state.core.is_open(id) {
+                // It has ended since it was made: nobody waits for its answer.
+                return;
             }
-        };
-        if refused.is_some() {
-            // It has ended since it was made: nobody waits for its answer.
-            return;
+            if let Some(slot) = state.slots.get_mut(&id) {
+                // Answered before it was driven, by a server that guessed its id: what follows from that comes after it.
+                let waker = slot.push_transmit(transmit);
+                drop(state);
+                waker.into_iter().for_each(|waker| Stir::Waker(waker).stir());
+                return;
+            }
+            let mut slot = Slot::default();
+            // New, so that nobody waits at it.
+            let _ = slot.push_transmit(transmit);
+            state.own.push(id);
+            state.slots.insert(id, slot);
         }
         let (driver, status) = (Arc::clone(self), AtomicU16::default());
         // Over HTTP, where there is no noise.
@@ -50,11 +55,13 @@ impl Driver {
     /// A request of the connection's own failed on its way, and is not made again.
     fn own_failed(self: &Arc<Self>, call: &OpenCall, error: Error) {
         let told = self.change(Writes::Later, |state, outbox, now| {
+            // What it was to be asked may fail, and its task goes on.
+            let is_task = state.core.waits_for(call.id).is_some_and(|waiting| state.core.is_task(waiting));
             let waiting = state.core.forget_own(now, call.id, &error.to_string());
             let Some(slot) = waiting.and_then(|waiting| state.slots.get_mut(&waiting)) else {
                 return Some(error);
             };
-            outbox.wake(slot.fail(error));
+            outbox.wake(slot.fail(error.or_outcome_unknown(is_task)));
             None
         });
         // Not under the lock.

@@ -10,6 +10,7 @@
 //!                         └──failed on its way, see `retry`───────> Retrying ───────┘
 //!
 //!   listen() to a legacy server ──> Apart: its requests are calls of their own, see `listen`
+//!   the handshake of a new session, answered ──> Confirming, see `renewal`
 //!
 //!   each of them ──cancel(), deadline, connection closed──> ended: Cancelled, Timeout, Closed
 //! ```

@@ -15,6 +15,8 @@ pub(crate) enum Stage {
     Asking(Request),
     /// For its own requests, which are calls of their own: a subscription at a legacy server.
     Apart,
+    /// For `notifications/initialized` to be delivered, which ends the handshake of a new session; see `renewal`.
+    Confirming,
     /// For input; see `mrtr`.
     NeedsInput(Box<Pause>),
     /// For URL elicitations, until which the server refused it so; see `urls_required`.
@@ -52,7 +54,7 @@ impl Stage {
             Self::NeedsInput(pause) => pause.resumes,
             Self::Polling(at) => *at,
             Self::Retrying(at) => Some(*at),
-            Self::Apart | Self::NeedsUrls(_) => None,
+            Self::Apart | Self::Confirming | Self::NeedsUrls(_) => None,
         }
     }
 }

@@ -18,7 +18,6 @@ use crate::error::{CallError, Misuse};
 use crate::event::{EndReason, Event};
 use crate::exchange_failure::ExchangeFailure;
 use crate::incoming::Origin;
-use crate::renewal::Leaving;
 use crate::sending::{Next, NextTime};
 use crate::timers::Timer;
 
@@ -215,6 +214,8 @@ impl Connection {
         self.arm(state.time.deadline, Timer::Call(call));
         self.calls.insert(call, state);
         self.push_event(Event::CallPaused { call });
+        // A session that it was to be asked for in is of no use to it before that.
+        self.leave_renewal(call);
     }
 
     /// The wait of this call is over: asks where its task stands, or sends what was answered.
@@ -272,27 +273,11 @@ impl Connection {
             task.step = Step::Waiting;
         }
         self.wait(now, call, state);
-        // It waits for no session any more, and carries none.
-        self.carrier_left(call, Leaving::GivenUp);
     }
 
-    /// The exchange of a request of a task failed. Returns whether the call goes on.
+    /// The exchange of a request of a task failed, or that of the handshake that it waits for. Returns whether the call goes on.
     pub(crate) fn outlast_exchange(&mut self, now: Instant, call: CallId, failure: ExchangeFailure) -> bool {
         let Some(state) = self.calls.get(&call) else { return false };
-        let Some(task) = state.task.as_ref() else { return false };
-        let is_unsent = task.exists() && state.request().is_some_and(|request| !request.dispatched);
-        // It lends its driver to the handshake of a new session, and that is what failed.
-        let carries = self.sent_for(call) != call;
-        if task.step == Step::Waiting {
-            if carries {
-                self.carrier_left(call, Leaving::Failed);
-            }
-            return true;
-        }
-        if is_unsent && !carries && failure != ExchangeFailure::NotSent {
-            // What failed is the rest of an exchange that brought its answer.
-            return true;
-        }
         let passing = match failure {
             ExchangeFailure::Status { status, .. } => status == 429 || (500..600).contains(&status),
             ExchangeFailure::ConnectionLost | ExchangeFailure::NotSent | ExchangeFailure::Other => true,

@@ -271,7 +271,7 @@ fn an_initialize_that_a_modern_server_refuses_leads_back_to_it() {
 fn a_bare_status_of_a_legacy_server_leads_to_initialize_and_others_to_the_driver() {
     for status in [400, 404, 405, 415] {
         let (mut session, call, _) = Session::probing(auto_over_exchanges());
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(status)));
+        assert!(session.exchange_failed(call, ExchangeFailure::of_status(status)));
         session.drain();
         session.fallback("2025-11-25");
         session.accept_fallback(call, &VerdictReason::RefusedWithStatus(status));
@@ -280,7 +280,7 @@ fn a_bare_status_of_a_legacy_server_leads_to_initialize_and_others_to_the_driver
     {
         let config = Config { retry: RetryConfig::off(), ..auto_over_exchanges() };
         let (mut session, call, _) = Session::probing(config);
-        assert!(!session.core.handle_exchange_failed(session.now, call, failure));
+        assert!(!session.exchange_failed(call, failure));
         assert!(session.core.is_open(call));
         session.core.forget(call);
         assert!(session.core.is_closed() && !session.core.wants_restart());

@@ -42,8 +42,8 @@ use mcp_model::Implementation;
 use serde_json::{Value, json};
 
 use crate::{
-    CallError, CallId, CallOptions, Config, Connection, DiagnosticKind, ElicitationSupport, Event, Misuse,
-    Origin, ServerRequest, Transmit, TransmitKind,
+    CallError, CallId, CallOptions, Config, Connection, DiagnosticKind, ElicitationSupport, Event,
+    ExchangeFailure, Misuse, Origin, ServerRequest, Transmit, TransmitKind,
 };
 
 /// Everything a server can declare.
@@ -175,6 +175,13 @@ impl Session {
 
     fn peer_json(&mut self, message: &Value) {
         self.peer(&message.to_string());
+    }
+
+    /// The exchange of this call's request fails; or the rest of one, where that is answered.
+    fn exchange_failed(&mut self, call: CallId, failure: ExchangeFailure) -> bool {
+        let request = self.core.calls.get(&call).and_then(|state| state.request());
+        let request = request.map_or(RequestId::Integer(0), |request| request.id.clone());
+        self.core.handle_exchange_failed(self.now, &request, failure)
     }
 
     /// The peer answers the request with this id.

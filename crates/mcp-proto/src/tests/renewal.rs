@@ -1,6 +1,7 @@
 //! A session that the server lost is renewed once, and what was refused is sent again (Streamable HTTP).
 
 use super::*;
+use crate::call::{CallKind, CallState};
 
 /// Two calls that left, in a session that has set up a log level and a subscription.
 fn session() -> (Session, CallId, CallId) {
@@ -60,16 +61,18 @@ fn delivered(session: &mut Session) {
 fn one_handshake_serves_all_who_met_the_loss_and_each_is_sent_again_once() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one) && lose(&mut session, two));
-    let handshake = session.last_request_id();
-    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(one))]);
+    let (own, handshake) = handshake(&session);
+    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(own))]);
+    assert!(own != one && own != two, "it depends on none of them");
     // A call that is made meanwhile waits.
     let three = call(&mut session, "three");
     assert_eq!(sent(&mut session), []);
     session.peer(&format!(
         r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-06-18","capabilities":{ALL_CAPABILITIES}}}}}"#
     ));
-    assert_eq!(sent(&mut session), [("notifications/initialized".to_owned(), Some(one))]);
+    assert_eq!(sent(&mut session), [("notifications/initialized".to_owned(), Some(own))]);
     delivered(&mut session);
+    assert!(!session.core.is_open(own));
     let sent = sent(&mut session);
     let own: Vec<_> = sent.iter().filter(|(what, _)| what.starts_with("tools")).cloned().collect();
     let expect = |name: &str, call| (format!("tools/call {name}"), Some(call));
@@ -84,14 +87,15 @@ fn one_handshake_serves_all_who_met_the_loss_and_each_is_sent_again_once() {
     assert!(session.core.is_open(two) && session.core.is_ready());
 }
 
-/// What is asked in the name of one call says nothing of the others that wait for the new session.
+/// The handshake is a call of its own: those that wait for the new session have nothing on the wire.
 #[test]
-fn during_the_handshake_only_the_call_that_carries_it_awaits_an_answer() {
+fn during_the_handshake_no_call_that_waits_for_it_awaits_an_answer() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one) && lose(&mut session, two));
     let three = call(&mut session, "three");
-    let awaits = [one, two, three].map(|call| session.core.awaits_answer(call));
-    assert_eq!(awaits, [true, false, false]);
+    let (handshake, _) = handshake(&session);
+    let awaits = [one, two, three, handshake].map(|call| session.core.awaits_answer(call));
+    assert_eq!(awaits, [false, false, false, true]);
 }
 
 /// A refusal by the old session that arrives after the new one is open costs no further handshake.
@@ -110,17 +114,16 @@ fn a_late_refusal_only_sends_the_call_again() {
     assert!(session.core.is_ready() && !lose(&mut session, two));
 }
 
-/// protocol:H-14: whoever carried the handshake may go; another one who waits takes it over.
+/// protocol:H-14: whoever met the loss first may go; the handshake goes on for the others.
 #[test]
 fn the_handshake_outlives_the_call_that_began_it() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one) && lose(&mut session, two));
     sent(&mut session);
     session.core.cancel(session.now, one, None);
-    let handshake = session.sent.len();
-    assert_eq!(handshake, 0);
-    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(two))]);
-    assert!(session.core.is_open(two));
+    assert_eq!(sent(&mut session), []);
+    answer_handshake(&mut session);
+    assert_eq!(sent(&mut session).last(), Some(&("tools/call two".to_owned(), Some(two))));
 }
 
 #[test]
@@ -130,8 +133,11 @@ fn with_nobody_left_the_next_call_makes_the_new_session() {
     session.core.forget(one);
     session.core.cancel(session.now, two, None);
     sent(&mut session);
+    assert!(session.core.lacks_session());
     let three = call(&mut session, "three");
-    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(three))]);
+    assert_eq!(sent(&mut session), [("initialize".to_owned(), Some(handshake(&session).0))]);
+    answer_handshake(&mut session);
+    assert_eq!(sent(&mut session).last(), Some(&("tools/call three".to_owned(), Some(three))));
 }
 
 #[test]
@@ -163,27 +169,113 @@ fn a_silent_server_ends_the_renewal_with_the_time_of_one_handshake() {
     assert!(session.core.is_closed() && !session.core.is_open(one));
 }
 
+/// protocol:H-14: a handshake that fails on its way, with the first message or with the last one, is the end of the call that has
+/// waited longest, which its driver tells the cause; the others get another one, within the limit and the time of one.
 #[test]
-fn carriers_that_keep_leaving_do_not_make_a_server_shake_hands_for_ever() {
-    let (mut session, one, _) = session();
-    let more: Vec<_> = (0..10).map(|n| call(&mut session, &n.to_string())).collect();
-    sent(&mut session);
+fn handshakes_that_keep_failing_do_not_make_a_server_shake_hands_for_ever() {
+    for answered in [false, true] {
+        let (mut session, one, _) = session();
+        let more: Vec<_> = (0..10).map(|n| call(&mut session, &n.to_string())).collect();
+        sent(&mut session);
+        session.events.clear();
+        assert!(lose(&mut session, one));
+        for &call in &more {
+            lose(&mut session, call);
+        }
+        let end = session.now + config().initialize_timeout;
+        for (attempt, waiting) in [one, more[0], more[1]].into_iter().enumerate() {
+            session.seconds(1);
+            let (own, request) = handshake(&session);
+            assert_eq!(session.core.call_deadline(own), Some(end));
+            assert_eq!(session.core.waits_for(own), Some(waiting));
+            if answered {
+                accept_handshake(&mut session);
+                assert!(!session.core.handle_initialized_failed(session.now, ExchangeFailure::Other));
+            } else {
+                let request = serde_json::from_str(&request).unwrap();
+                assert!(!session.core.handle_exchange_failed(
+                    session.now,
+                    &request,
+                    ExchangeFailure::ConnectionLost
+                ));
+            }
+            assert_eq!(session.core.forget_own(session.now, own, "broken"), Some(waiting));
+            session.drain();
+            assert!(!session.core.is_open(waiting) && !session.core.is_open(own));
+            assert_eq!(session.core.is_closed(), attempt == 2);
+            // What was told of the old one means nothing to the new one.
+            delivered(&mut session);
+            assert!(!session.core.is_ready());
+        }
+        let handshakes = sent(&mut session).iter().filter(|(what, _)| what == "initialize").count();
+        assert_eq!(handshakes, 3);
+        let ended = |event: &&Event| matches!(event, Event::CallEnded { .. });
+        assert_eq!(session.events().iter().filter(ended).count(), 9, "the others, and `two`");
+        session.assert_idle();
+    }
+}
+
+/// What is said meanwhile waits for the session as well, and has it made; that ends no connection.
+#[test]
+fn a_session_that_only_notifications_wait_for_is_made_all_the_same() {
+    let without_calls = || {
+        let (mut session, one, two) = session();
+        assert!(lose(&mut session, one));
+        session.core.notify("vendor/said", None).unwrap();
+        session.core.cancel(session.now, one, None);
+        session.core.cancel(session.now, two, None);
+        session.drain();
+        session
+    };
+    let mut session = without_calls();
+    answer_handshake(&mut session);
+    assert_eq!(sent(&mut session).last().unwrap().0, "vendor/said");
+    // Nobody is there to be told of a failure.
+    let mut session = without_calls();
+    for attempt in 0..3 {
+        assert!(!session.core.lacks_session());
+        let (own, request) = handshake(&session);
+        assert_eq!(session.core.waits_for(own), None);
+        let request = serde_json::from_str(&request).unwrap();
+        assert!(
+            session.core.handle_exchange_failed(session.now, &request, ExchangeFailure::NotSent),
+            "{attempt}"
+        );
+        session.drain();
+    }
+    assert!(session.core.lacks_session());
+    let mut silent = without_calls();
+    silent.seconds(600);
+    for mut session in [session, silent] {
+        assert!(session.core.lacks_session());
+        session.assert_idle();
+        sent(&mut session);
+        call(&mut session, "three");
+        answer_handshake(&mut session);
+        let sent = sent(&mut session);
+        let last: Vec<_> = sent.iter().map(|(what, _)| what.as_str()).skip(sent.len() - 2).collect();
+        assert_eq!(last, ["vendor/said", "tools/call three"]);
+    }
+}
+
+/// A server that accepts no `initialized` holds up the calls until the time of the handshake is over.
+#[test]
+fn a_handshake_whose_end_is_never_delivered_ends_in_its_time() {
+    let config = Config { initialize_timeout: Duration::from_secs(10), ..config() };
+    let mut session = Session::ready_with(config, "2025-11-25", ALL_CAPABILITIES);
+    let one = call(&mut session, "one");
     assert!(lose(&mut session, one));
-    for &call in &more {
-        lose(&mut session, call);
-    }
-    session.core.forget(one);
-    for call in more {
-        session.core.forget(call);
-    }
-    let handshakes = sent(&mut session).iter().filter(|(what, _)| what == "initialize").count();
-    assert!((1..=3).contains(&handshakes), "{handshakes}");
-    assert!(session.core.is_closed());
+    session.seconds(9);
+    accept_handshake(&mut session);
+    assert!(session.core.is_open(handshake_call(&session)));
+    session.seconds(1);
+    assert!(session.core.is_closed() && !session.core.is_open(one));
+    session.assert_idle();
 }
 
 /// protocol:H-14: calls that are cancelled or out of time say nothing of the server, so one that has more time gets its session.
 #[test]
-fn carriers_that_are_out_of_time_cost_the_others_no_attempt() {
+fn calls_that_are_out_of_time_cost_the_others_no_attempt() {
     for cancel in [false, true] {
         let mut session = Session::ready();
         let mut ask = |seconds| {
@@ -212,7 +304,6 @@ fn carriers_that_are_out_of_time_cost_the_others_no_attempt() {
         session.drain();
         assert!(session.core.is_open(patient) && !session.core.is_closed(), "cancelled: {cancel}");
         answer_handshake(&mut session);
-        delivered(&mut session);
         assert_eq!(sent(&mut session).last(), Some(&("tools/call t".to_owned(), Some(patient))));
     }
 }
@@ -242,12 +333,13 @@ fn the_new_session_is_offered_the_revision_of_the_old_one() {
     assert_eq!(session.only_sent()["params"]["protocolVersion"], "2025-03-26");
 }
 
-/// protocol:J-08: during the handshake the exchange of its carrier is that of the handshake.
+/// protocol:J-08
 #[test]
 fn an_error_without_id_to_the_new_handshake_refuses_the_handshake() {
     let (mut session, one, two) = session();
     assert!(lose(&mut session, one) && lose(&mut session, two));
-    session.peer_on(Origin::Exchange(one), r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}"#);
+    let own = Origin::Exchange(handshake_call(&session));
+    session.peer_on(own, r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"}}"#);
     assert!(session.core.is_closed());
     let closed =
         |event: &&Event| matches!(event, Event::CallEnded { outcome: Err(CallError::Closed { .. }), .. });
@@ -329,11 +421,27 @@ fn listen(session: &mut Session, uri: &str) -> (CallId, CallId) {
     (listen, own.unwrap_or(listen))
 }
 
-fn answer_handshake(session: &mut Session) {
-    let id = session.last_request_id();
+fn handshake_call(session: &Session) -> CallId {
+    let renews = |(call, state): (&CallId, &CallState)| (state.kind == CallKind::Renew).then_some(*call);
+    session.core.calls.iter().find_map(renews).expect("a session is being renewed")
+}
+
+/// The handshake under way, and the JSON text of the id of its request.
+fn handshake(session: &Session) -> (CallId, String) {
+    let call = handshake_call(session);
+    let request = session.core.calls[&call].request().expect("it is not answered");
+    (call, serde_json::to_string(&request.id).unwrap())
+}
+
+fn accept_handshake(session: &mut Session) {
+    let (_, id) = handshake(session);
     session.peer(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{ALL_CAPABILITIES}}}}}"#
     ));
+}
+
+fn answer_handshake(session: &mut Session) {
+    accept_handshake(session);
     delivered(session);
 }
 

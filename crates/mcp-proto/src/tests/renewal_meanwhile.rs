@@ -109,8 +109,8 @@ fn a_subscription_asked_for_without_a_session_waits_for_the_new_one() {
     lose_and_leave(&mut session, one);
     let listen = session.core.listen(session.now, &wanted, &CallOptions::default()).unwrap();
     session.drain();
-    assert_eq!(session.sent[0].owner, Some(listen));
     assert_eq!(methods(&renewed(&mut session)), ["resources/subscribe", "resources/subscribe"]);
+    assert!(session.core.is_open(listen));
 
     // Given up before there is one.
     let (mut session, one) = self::session();
@@ -252,7 +252,7 @@ fn a_subscription_that_is_forgotten_takes_its_requests_along() {
 fn never_left(session: &mut Session, request: &Value) {
     let id = RequestId::Integer(request["id"].as_i64().unwrap());
     let owner = session.core.call_of(&id).unwrap();
-    assert!(session.core.handle_exchange_failed(session.now, owner, ExchangeFailure::NotSent), "{request}");
+    assert!(session.exchange_failed(owner, ExchangeFailure::NotSent), "{request}");
 }
 
 /// protocol:H-38: what never left while others make a new session waits for that one, whether or not it comes before its wait is over.
@@ -371,47 +371,54 @@ fn session_with_task() -> (Session, CallId, Value) {
     (session, task, asked)
 }
 
-/// protocol:H-14: a task goes on whatever becomes of a question about it, also where that carries the handshake of a new session or
-/// fails while others make one. Nobody else who waits for the session is held up by it.
+/// protocol:H-14: a task goes on whatever becomes of a question about it, or of the handshake that it waits for; and nobody else who
+/// waits for the session is held up by it.
 #[test]
 fn a_task_outlasts_what_fails_while_a_session_is_made() {
     use ExchangeFailure::{ConnectionLost, NotSent, Other};
     for failure in [ConnectionLost, NotSent, Other, ExchangeFailure::of_status(503)] {
-        for carries in [true, false] {
+        for waits in [true, false] {
             let (mut session, task, asked) = session_with_task();
             session.answer(&asked["id"], &creation());
             session.seconds(10);
             assert_eq!(methods(&session.sent()), ["tasks/get"]);
             let other = call(&mut session);
-            let (first, second) = if carries { (task, other) } else { (other, task) };
-            lose(&mut session, first);
-            if carries {
-                assert_eq!(methods(&session.sent()), ["initialize"]);
-                lose(&mut session, second);
+            if waits {
+                // It has waited longest, so that the handshake fails for it.
+                lose(&mut session, task);
+                let handshake = session.only_sent();
+                lose(&mut session, other);
+                let handshake = serde_json::from_value(handshake["id"].clone()).unwrap();
+                assert!(session.core.handle_exchange_failed(session.now, &handshake, failure));
+            } else {
+                lose(&mut session, other);
+                assert!(session.exchange_failed(task, failure), "{failure:?}");
             }
-            assert!(session.core.handle_exchange_failed(session.now, task, failure), "{failure:?} {carries}");
-            assert_eq!(methods(&renewed(&mut session)), ["tools/call"], "{failure:?} {carries}");
+            assert_eq!(methods(&renewed(&mut session)), ["tools/call"], "{failure:?} {waits}");
             session.seconds(10);
-            assert_eq!(methods(&session.sent()), ["tasks/get"], "{failure:?} {carries}");
+            assert_eq!(methods(&session.sent()), ["tasks/get"], "{failure:?} {waits}");
             assert!(session.core.is_task(task));
         }
     }
 }
 
-/// As above, for one that was answered in the old session while it carries the handshake.
+/// As above, for one that was answered in the old session while it waited: the handshake is none of its business any more.
 #[test]
-fn a_task_that_waits_by_now_leaves_its_handshake_to_another_one() {
+fn a_task_that_waits_by_now_does_not_end_with_the_handshake() {
     let (mut session, task, asked) = session_with_task();
     lose(&mut session, task);
-    assert_eq!(methods(&session.sent()), ["initialize"]);
-    session
+    let handshake = session.only_sent();
+    let other = session
         .core
         .call(session.now, "tools/call", Some(&raw(&json!({"name": "u"}))), &CallOptions::default())
         .unwrap();
     session.answer(&asked["id"], &creation());
     assert!(session.core.is_task(task));
-    assert!(session.core.handle_exchange_failed(session.now, task, ExchangeFailure::ConnectionLost));
-    assert_eq!(methods(&renewed(&mut session)), ["tools/call"]);
+    let request = serde_json::from_value(handshake["id"].clone()).unwrap();
+    let own = session.core.call_of(&request).unwrap();
+    assert!(!session.core.handle_exchange_failed(session.now, &request, ExchangeFailure::ConnectionLost));
+    assert_eq!(session.core.forget_own(session.now, own, "broken"), Some(other));
+    assert!(session.core.lacks_session() && session.core.is_task(task));
     session.seconds(10);
-    assert_eq!(methods(&session.sent()), ["tasks/get"]);
+    assert_eq!(methods(&renewed(&mut session)), ["tasks/get"]);
 }

@@ -55,8 +55,8 @@ fn params(method: &str) -> Value {
 impl Session {
     /// The exchange fails. Whether the call waits to be tried again; nothing is sent before that.
     fn fails(&mut self, call: CallId, failure: ExchangeFailure) -> bool {
-        assert!(!self.core.handle_exchange_failed(self.now, call, ExchangeFailure::Other));
-        let waits = self.core.handle_exchange_failed(self.now, call, failure);
+        assert!(!self.exchange_failed(call, ExchangeFailure::Other));
+        let waits = self.exchange_failed(call, failure);
         self.drain();
         assert!(self.core.is_open(call));
         if waits {

@@ -295,12 +295,12 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     let call = session.task_call();
     for wait in [2000, 4000] {
         session.poll_after(wait);
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(503)));
+        assert!(session.exchange_failed(call, ExchangeFailure::of_status(503)));
         // The rest of the broken exchange says so once more.
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+        assert!(session.exchange_failed(call, ExchangeFailure::Other));
     }
     session.poll_after(8000);
-    assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+    assert!(!session.exchange_failed(call, ExchangeFailure::Other));
     assert!(session.core.is_open(call), "the driver ends it");
     session.core.forget(call);
     session.assert_idle();
@@ -309,12 +309,12 @@ fn lost_answers_are_outlasted_with_longer_waits_until_the_limit() {
     let call = session.task_call();
     for _ in 0..4 {
         session.poll_after(2000);
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(429)));
+        assert!(session.exchange_failed(call, ExchangeFailure::of_status(429)));
         let poll = session.poll_after(4000);
         session.answer(&poll["id"], &task("working", &json!({})));
     }
     session.poll_after(2000);
-    assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::of_status(403)));
+    assert!(!session.exchange_failed(call, ExchangeFailure::of_status(403)));
     // Nobody answers that question any more, so the failure of its exchange is no rest of anything.
     assert!(session.core.is_open(call), "the driver ends it");
 }
@@ -327,10 +327,31 @@ fn a_question_that_never_left_is_outlasted_as_a_lost_one() {
     let never_left = |session: &mut Session, wait| {
         let poll = session.poll_after(wait);
         session.core.handle_held_back(&serde_json::from_value(poll["id"].clone()).unwrap());
-        session.core.handle_exchange_failed(session.now, call, ExchangeFailure::NotSent)
+        session.exchange_failed(call, ExchangeFailure::NotSent)
     };
     assert!(never_left(&mut session, 2000) && never_left(&mut session, 4000));
     assert!(!never_left(&mut session, 8000), "the driver ends it");
+}
+
+/// protocol:TX-03: whatever kept a question from leaving, its call does not wait for an answer that cannot come: the question is asked
+/// again, or its failure is the end of the call.
+#[test]
+fn a_question_that_failed_before_it_left_is_asked_again_or_ends_its_call() {
+    use ExchangeFailure::{ConnectionLost, NotSent, Other, Refused};
+    for (failure, is_asked_again) in
+        [(ConnectionLost, true), (NotSent, true), (Other, true), (Refused, false)]
+    {
+        let mut session = Session::modern(with_tasks(on_exchanges()));
+        let call = session.task_call();
+        let poll = session.poll_after(2000);
+        session.core.handle_held_back(&serde_json::from_value(poll["id"].clone()).unwrap());
+        let goes_on = session.exchange_failed(call, failure);
+        assert_eq!(goes_on, is_asked_again, "{failure:?}");
+        if is_asked_again {
+            session.drain();
+            session.poll_after(4000);
+        }
+    }
 }
 
 /// A call that is not yet a task gets no second chance.
@@ -338,7 +359,7 @@ fn a_question_that_never_left_is_outlasted_as_a_lost_one() {
 fn a_lost_tool_call_is_not_repeated() {
     let mut session = Session::modern(with_tasks(on_exchanges()));
     let (call, _) = session.ask("tools/call", &json!({"name": "t"}));
-    assert!(!session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+    assert!(!session.exchange_failed(call, ExchangeFailure::Other));
     session.core.forget(call);
     session.seconds(100_000);
     assert!(session.sent().is_empty());

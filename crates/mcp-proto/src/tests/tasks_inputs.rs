@@ -174,7 +174,7 @@ fn an_unconfirmed_answer_is_sent_again_only_while_the_server_still_asks() {
         let Some(Event::ServerRequest(question)) = session.events().pop() else { panic!("a question") };
         session.give(&question, accept());
         let update = session.only_sent();
-        assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+        assert!(session.exchange_failed(call, ExchangeFailure::Other));
         let poll = session.poll_after(4000);
         session.answer(&poll["id"], &if still_asked { wants(&json!({"a": form()})) } else { created() });
         let again = session.sent();
@@ -239,7 +239,7 @@ fn an_answer_is_sent_a_limited_number_of_times() {
         for request in session.sent() {
             if request["method"] == "tasks/update" {
                 sendings += 1;
-                assert!(session.core.handle_exchange_failed(session.now, call, ExchangeFailure::Other));
+                assert!(session.exchange_failed(call, ExchangeFailure::Other));
             } else {
                 session.answer(&request["id"], &wants(&json!({"a": form()})));
             }

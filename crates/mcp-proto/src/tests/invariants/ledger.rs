@@ -13,7 +13,7 @@ pub(super) struct Ledger {
     /// Calls that were made, oldest first.
     pub(super) calls: Vec<CallId>,
     ended: HashSet<CallId>,
-    forgotten: HashSet<CallId>,
+    pub(super) forgotten: HashSet<CallId>,
     /// Calls that are tasks.
     pub(super) tasks: HashSet<CallId>,
     /// Calls that were refused for URLs, and whether they still wait for them.

@@ -1,16 +1,18 @@
 //! Whatever happens in whatever order, some things always hold: see [`Model::check`] and [`Model::close`].
 
 mod answers;
+mod failures;
 mod ledger;
 mod sessions;
 mod steps;
+mod taking;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use mcp_elicitation::ElicitResult;
-use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RequestId, decode, plain_answer};
-use mcp_model::{CallToolResult, ProtocolVersion, ResultType, Root, inspect_result_type};
+use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RequestId, decode};
+use mcp_model::{ProtocolVersion, Root};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -22,7 +24,7 @@ use crate as proto;
 use crate::call::{CallKind, CallState, Stage};
 use crate::{
     Answer, CallId, CallOptions, Config, Connection, EndReason, Event, Limits, Misuse, Mode, Origin,
-    TaskConfig, TaskOptions, Transmit, TransmitKind, Wire,
+    TaskConfig, TaskOptions, Transmit, TransmitKind,
 };
 
 const MAX_CALLS: usize = 4;
@@ -54,9 +56,19 @@ struct Model {
     returned: HashMap<String, Value>,
     /// Requests that were refused for their headers or revision.
     refused: HashSet<String>,
-    /// Requests that go to another session.
-    lost: HashSet<String>,
+    /// Requests that may go out once more: nobody saw them, or the server did not know the session.
+    unseen: HashSet<String>,
     has_lost: bool,
+    /// Requests whose session was lost under them.
+    lost: HashSet<String>,
+    /// Requests whose exchange the driver has begun and not ended.
+    flying: Vec<RequestId>,
+    /// The requests of tool calls.
+    made: HashSet<RequestId>,
+    /// Calls of tools that the server may have carried out without an answer.
+    doubtful: HashSet<CallId>,
+    /// Whose `initialized` the driver has taken and not delivered.
+    confirms: Option<CallId>,
     /// What is drained lay in the queue while other things happened.
     late: bool,
     /// How many answers the peer may still get, by the JSON of the id: one for each time it asked.
@@ -72,11 +84,10 @@ impl Model {
             mode: match start {
                 Start::Modern(_) => Mode::Pinned(ProtocolVersion::V2026_07_28),
                 Start::Unknown(mode, _) => mode.clone(),
-                Start::Legacy(_) => Mode::Legacy,
+                Start::Legacy(..) => Mode::Legacy,
             },
             wire: match start {
-                Start::Modern(wire) | Start::Unknown(_, wire) => *wire,
-                Start::Legacy(_) => Wire::Channel,
+                Start::Legacy(_, wire) | Start::Modern(wire) | Start::Unknown(_, wire) => *wire,
             },
             limits,
             tasks: Some(TaskConfig {
@@ -105,14 +116,19 @@ impl Model {
             takes: false,
             returned: HashMap::new(),
             refused: HashSet::new(),
-            lost: HashSet::new(),
+            unseen: HashSet::new(),
             has_lost: false,
+            lost: HashSet::new(),
+            flying: Vec::new(),
+            made: HashSet::new(),
+            doubtful: HashSet::new(),
+            confirms: None,
             late: false,
             owed: HashMap::new(),
             gave_fresh: false,
         };
         let version = match start {
-            Start::Legacy(version) => Some(*version),
+            Start::Legacy(version, _) => Some(*version),
             Start::Modern(_) => Some("2026-07-28"),
             Start::Unknown(..) => None,
         };
@@ -143,7 +159,8 @@ impl Model {
                 }
             }
             Step::Close => self.core.handle_closed(),
-            Step::Delivered => self.core.handle_initialized_delivered(self.now),
+            Step::Delivered => self.deliver(),
+            Step::Fail { at, way } => self.fail(at, way),
             Step::Forget { call } => {
                 if let Some(call) = self.ledger.call(call) {
                     self.ledger.forget(&mut self.core, call);
@@ -210,6 +227,7 @@ impl Model {
                 let roots = (0..count).map(|at| Root::new(format!("file:///{at}"))).collect();
                 drop(self.core.set_roots(roots));
             }
+            Step::Seek => self.seek(),
             Step::Send => {
                 self.late = std::mem::take(&mut self.paused);
                 self.send_held();
@@ -227,6 +245,7 @@ impl Model {
                     self.core.handle_timeout(self.now);
                 }
             }
+            Step::Undeliver { way } => self.undeliver(way),
             Step::Urls { call, done } => self.urls_done(call, done),
         }
         self.check_courtesies();
@@ -244,6 +263,11 @@ impl Model {
                 assert_eq!(state.time.deadline, Some(self.now + CallOptions::default().timeout));
             }
         }
+    }
+
+    fn deliver(&mut self) {
+        self.confirms = None;
+        self.core.handle_initialized_delivered(self.now);
     }
 
     /// A wire id that was used, the newest first, or one that never was.
@@ -345,31 +369,6 @@ impl Model {
         self.peer(self.origin(exchange), &text);
     }
 
-    /// As a driver does that reads results by itself. Whether this one was for it.
-    fn take(&mut self, text: &str) -> bool {
-        let answer = plain_answer(text, &DecodeLimits::default());
-        let Some((answer, taking)) =
-            answer.and_then(|answer| self.core.taking(&answer.id).map(|taking| (answer, taking)))
-        else {
-            return false;
-        };
-        let value = serde_json::from_str::<CallToolResult>(answer.result).unwrap();
-        let kind = inspect_result_type(answer.result).unwrap();
-        let admitted = taking.admits(answer.result, &value);
-        assert_eq!(admitted, taking.admits(answer.result, &()));
-        assert!(
-            admitted == (kind == ResultType::Complete) || (admitted && self.core.phase.modern().is_none())
-        );
-        if !admitted {
-            return false;
-        }
-        assert!(self.core.is_open(taking.call()));
-        assert!(self.core.take_result(taking, &answer.id));
-        assert!(!self.core.take_result(taking, &answer.id), "a result was taken twice");
-        self.ledger.ended(taking.call());
-        true
-    }
-
     fn peer(&mut self, origin: Origin, text: &str) {
         // Whoever takes a result has taken what came before it.
         if self.takes && !self.paused && self.take(text) {
@@ -411,9 +410,15 @@ impl Model {
         assert!(!transmit.message.contains(&b'\n'));
         match &transmit.kind {
             TransmitKind::Request { id, .. } => {
+                assert!(!self.flying.contains(id), "it has an exchange");
+                self.flying.push(id.clone());
+                if message["method"] == "tools/call" {
+                    assert!(!self.doubtful.contains(&transmit.owner.unwrap()), "an action is begun twice");
+                    self.made.insert(id.clone());
+                }
                 let id = serde_json::to_value(id).unwrap();
                 assert_eq!(message["id"], id);
-                let again = self.lost.remove(&id.to_string());
+                let again = self.unseen.remove(&id.to_string());
                 assert_eq!(self.wire.iter().any(|(used, _)| *used == id), again, "an id came twice");
                 self.check_subscribed(&message);
                 let call = transmit.owner.unwrap();
@@ -452,6 +457,11 @@ impl Model {
                 let notices = self.notices.entry(id.to_string()).or_default();
                 *notices += 1;
                 assert_eq!(*notices, 1, "one notice a call");
+            }
+            TransmitKind::Notification if message["method"] == "notifications/initialized" => {
+                let owner = transmit.owner.unwrap();
+                assert!(Some(owner) == self.initialize || self.core.is_open(owner));
+                self.confirms = Some(owner);
             }
             TransmitKind::Notification => {}
         }
@@ -499,21 +509,20 @@ impl Model {
         let deadlines: Vec<Instant> = deadlines.chain(patience).collect();
         let paces =
             |state: &CallState| matches!(&state.stage, Stage::NeedsInput(pause) if pause.resumes.is_some());
-        let goes_on = core.calls.values().filter(|state| {
-            let polls = matches!(state.stage, Stage::Polling(Some(_)));
-            state.time.deadline.is_some() && (paces(state) || polls)
-        });
-        let expected = deadlines.len() + goes_on.count();
+        let both = core
+            .calls
+            .values()
+            .filter(|state| state.time.deadline.is_some() && state.stage.goes_on().is_some());
+        let expected = deadlines.len() + both.count();
         assert_eq!(core.timers.len(), expected, "a timer for each deadline and no other");
         assert_eq!(core.poll_timeout(), deadlines.into_iter().min());
         // Neither progress nor anything else puts an end to a wait for people or for a task before its time.
-        for state in core
-            .calls
-            .values()
-            .filter(|state| state.request().is_none() && !paces(state) && state.listening.is_none())
-        {
+        let waits = |state: &CallState| matches!(state.stage, Stage::NeedsUrls(_) | Stage::Polling(_));
+        let is_asked = |state: &CallState| matches!(state.stage, Stage::NeedsInput(_)) && !paces(state);
+        for state in core.calls.values().filter(|state| waits(state) || is_asked(state)) {
             assert_eq!(state.time.deadline, state.time.hard_deadline);
         }
+        self.check_nothing_is_orphaned();
         if core.is_closed() {
             assert_eq!((calls, questions), (0, 0));
         }
@@ -533,7 +542,10 @@ impl Model {
             self.core.handle_closed();
         } else {
             // No call and no question outlives its deadline; those without one are given up.
+            self.paused = false;
+            self.drain();
             self.wait_out();
+            self.check_quiet();
             for call in self.ledger.calls.clone() {
                 self.core.cancel(self.now, call, None);
             }
@@ -544,6 +556,7 @@ impl Model {
         assert_eq!((self.ledger.open_calls(&self.core), self.ledger.open_questions()), (0, 0));
         assert_eq!((self.core.calls_in_flight(), self.core.open_server_requests()), (0, 0));
         assert!(self.core.timers.is_empty() && self.core.poll_timeout().is_none());
+        assert_eq!((self.core.wire.len(), self.core.server_requests.is_clear()), (0, true));
     }
 }
 

@@ -1,6 +1,5 @@
 //! Subscriptions, and sessions that the server loses.
 
-use mcp_jsonrpc::RequestId;
 use mcp_model::SubscriptionFilter;
 use serde_json::{Value, json};
 
@@ -21,17 +20,10 @@ impl Model {
         }
     }
 
-    /// A request that the transport took is refused because the server does not know its session.
-    pub(super) fn lose(&mut self, at: usize) {
-        let ids =
-            self.wire.iter().rev().map(|(id, _)| serde_json::from_value::<RequestId>(id.clone()).unwrap());
-        let mut lost = ids.filter(|id| self.dispatched.contains(id) && self.core.is_awaited(id));
-        if let Some(id) = lost.nth(at).filter(|_| !self.paused) {
-            let call = self.core.wire.get(&id).copied().unwrap();
-            if self.core.handle_session_lost(self.now, call) {
-                self.has_lost = true;
-                self.lost.insert(serde_json::to_string(&id).unwrap());
-            }
+    /// Something outside of any call wants to know whether there is a session.
+    pub(super) fn seek(&mut self) {
+        if let Ok(call) = self.core.seek_session(self.now) {
+            self.ledger.made(call);
         }
     }
 
@@ -43,7 +35,7 @@ impl Model {
             let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities});
             self.peer(Origin::Channel, &json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string());
         }
-        self.core.handle_initialized_delivered(self.now);
+        self.deliver();
     }
 
     /// What nobody listens to is not subscribed to, in whatever session.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::answers::KINDS;
+use super::failures::WAYS;
 use crate::{Mode, Wire};
 
 /// One thing that happens. Numbers choose among what there is, so that most steps mean something.
@@ -28,6 +29,11 @@ pub(super) enum Step {
     },
     Close,
     Delivered,
+    /// An exchange fails.
+    Fail {
+        at: usize,
+        way: u8,
+    },
     Forget {
         call: usize,
     },
@@ -80,10 +86,15 @@ pub(super) enum Step {
     Roots {
         count: usize,
     },
+    Seek,
     Send,
     Start,
     Takes,
     Timer,
+    /// `initialized` is not accepted.
+    Undeliver {
+        way: u8,
+    },
     Urls {
         call: usize,
         done: bool,
@@ -99,6 +110,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         9 => (0_usize..6).prop_map(|call| Step::Cancel { call }),
         1 => Just(Step::Close),
         3 => Just(Step::Delivered),
+        18 => (0_usize..4, 0_u8..WAYS).prop_map(|(at, way)| Step::Fail { at, way }),
         3 => (0_usize..6).prop_map(|call| Step::Forget { call }),
         6 => Just(Step::Hold),
         9 => (0_usize..4).prop_map(|kind| Step::Listen { kind }),
@@ -117,10 +129,12 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         6 => (0_u64..200).prop_map(|seconds| Step::Quiet { seconds }),
         9 => Just(Step::Renew),
         3 => (0_usize..3).prop_map(|count| Step::Roots { count }),
+        3 => Just(Step::Seek),
         12 => Just(Step::Send),
         3 => Just(Step::Start),
         6 => Just(Step::Takes),
         9 => Just(Step::Timer),
+        4 => (0_u8..WAYS).prop_map(|way| Step::Undeliver { way }),
         9 => (0_usize..6, any::<bool>()).prop_map(|(call, done)| Step::Urls { call, done }),
     ]
 }
@@ -128,7 +142,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 /// What is known of the server when the history begins.
 #[derive(Clone, Debug)]
 pub(super) enum Start {
-    Legacy(&'static str),
+    Legacy(&'static str, Wire),
     Modern(Wire),
     /// The handshake is part of the history.
     Unknown(Mode, Wire),
@@ -140,9 +154,9 @@ pub(super) fn start() -> impl Strategy<Value = Start> {
         prop_oneof![Just(Mode::Legacy), Just(Mode::Auto), Just(Mode::Pinned(ProtocolVersion::V2026_07_28))];
     prop_oneof![
         2 => (mode, wire()).prop_map(|(mode, wire)| Start::Unknown(mode, wire)),
-        2 => Just(Start::Legacy("2025-03-26")),
-        1 => Just(Start::Legacy("2025-06-18")),
-        4 => Just(Start::Legacy("2025-11-25")),
+        2 => wire().prop_map(|wire| Start::Legacy("2025-03-26", wire)),
+        1 => wire().prop_map(|wire| Start::Legacy("2025-06-18", wire)),
+        4 => wire().prop_map(|wire| Start::Legacy("2025-11-25", wire)),
         6 => wire().prop_map(Start::Modern),
     ]
 }
