@@ -176,7 +176,7 @@ impl Connection {
     fn handle_response(&mut self, now: Instant, origin: Origin, response: Response<'_>) {
         let Some(call) = self.take_answered(origin, &response.id) else { return };
         let Some(mut state) = self.remove_call(call) else { return };
-        if state.task.is_some() {
+        if state.task().is_some() {
             return self.handle_task_result(now, call, state, response.result);
         }
         let outcome = match state.kind {

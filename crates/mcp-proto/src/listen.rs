@@ -22,7 +22,7 @@ use mcp_model::{
     subscription_id,
 };
 
-use crate::call::{CallId, CallKind, CallOptions, CallState, Stage};
+use crate::call::{CallId, CallKind, CallOptions, CallState, Role, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
@@ -89,7 +89,7 @@ impl Connection {
             let kind = CallKind::Listen;
             self.send_request(now, call, methods::SUBSCRIPTIONS_LISTEN, Some(&params), kind, options)?;
             if let Some(state) = self.calls.get_mut(&call) {
-                state.listening = Some(Box::new(listening));
+                state.role = Role::Subscription(Box::new(listening));
             }
         } else {
             // There are fewer than calls may be open.
@@ -110,7 +110,7 @@ impl Connection {
 
     fn listen_to_legacy(&mut self, now: Instant, call: CallId, listening: Listening, options: &CallOptions) {
         let mut state = CallState::new(CallKind::Listen, Stage::Apart, now, options);
-        state.listening = Some(Box::new(listening));
+        state.role = Role::Subscription(Box::new(listening));
         self.arm(state.time.deadline, Timer::Call(call));
         self.calls.insert(call, state);
     }
@@ -122,7 +122,7 @@ impl Connection {
             drop(self.remove_call(request));
         }
         let Some(state) = self.calls.get(&listen) else { return };
-        let pending = state.listening.as_ref().map(|listening| listening.pending.clone());
+        let pending = state.listening().map(|listening| listening.pending.clone());
         let options = CallOptions::with_timeout(state.time.timeout);
         for uri in pending.unwrap_or_default() {
             let Some(params) = uri_params(&uri) else { continue };
@@ -189,7 +189,7 @@ impl Connection {
             (Ok(()), Some(setup)) => {
                 if let Setup::Subscribe(uri, _) = &setup
                     && let Some(listening) =
-                        self.calls.get_mut(&listen).and_then(|state| state.listening.as_mut())
+                        self.calls.get_mut(&listen).and_then(|state| state.listening_mut())
                 {
                     listening.pending.retain(|pending| pending != uri);
                 }
@@ -206,7 +206,7 @@ impl Connection {
     }
 
     fn grant_if_complete(&mut self, call: CallId) {
-        let listening = self.calls.get(&call).and_then(|state| state.listening.as_ref());
+        let listening = self.calls.get(&call).and_then(|state| state.listening());
         if let Some(listening) = listening.filter(|listening| listening.pending.is_empty()) {
             let granted = self.granted_by_legacy(&listening.wanted);
             self.grant(call, granted);
@@ -228,7 +228,7 @@ impl Connection {
 
     fn grant(&mut self, call: CallId, granted: SubscriptionFilter) {
         let Some(state) = self.calls.get_mut(&call) else { return };
-        let Some(listening) = state.listening.as_mut().filter(|listening| listening.granted.is_none()) else {
+        let Some(listening) = state.listening_mut().filter(|listening| listening.granted.is_none()) else {
             return;
         };
         listening.granted = Some(granted.clone());
@@ -261,7 +261,7 @@ impl Connection {
         let listening = self
             .subscription_of(origin, params)
             .and_then(|call| self.calls.get(&call))
-            .and_then(|state| state.listening.as_ref());
+            .and_then(|state| state.listening());
         let wanted = listening
             .is_some_and(|listening| listening.granted.as_ref().unwrap_or(&listening.wanted).selects(method));
         if !wanted {
@@ -279,7 +279,7 @@ impl Connection {
             (None, Origin::Exchange(call)) => call,
             (None, Origin::Channel) => return None,
         };
-        self.calls.get(&call)?.listening.as_ref().map(|_| call)
+        self.calls.get(&call)?.listening().map(|_| call)
     }
 
     /// `notifications/cancelled` of a modern server: it ends one of its subscriptions. Anything else it may not cancel.
@@ -319,9 +319,9 @@ impl Connection {
     /// new session.
     pub(crate) fn undesire(&mut self, state: &CallState) -> Vec<RawJson> {
         let is_legacy = self.server().is_some_and(|server| server.protocol_version.is_legacy());
-        let Some(listening) = state.listening.as_ref().filter(|_| is_legacy) else { return Vec::new() };
+        let Some(listening) = state.listening().filter(|_| is_legacy) else { return Vec::new() };
         let is_wanted = |uri: &String| {
-            self.calls.values().filter_map(|other| other.listening.as_ref()).any(|other| other.wants(uri))
+            self.calls.values().filter_map(|other| other.listening()).any(|other| other.wants(uri))
         };
         let uris = listening.wanted.resource_subscriptions.iter().flatten();
         let gone: Vec<_> = uris

@@ -225,7 +225,7 @@ impl Connection {
         key: String,
         answer: Result<RawJson, ErrorObject>,
     ) {
-        if self.calls.get(&call).is_some_and(|state| state.task.is_some()) {
+        if self.calls.get(&call).is_some_and(|state| state.task().is_some()) {
             return self.take_task_input(now, call, &key, answer);
         }
         let Some(Stage::NeedsInput(pause)) = self.calls.get_mut(&call).map(|state| &mut state.stage) else {

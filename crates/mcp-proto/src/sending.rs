@@ -90,7 +90,7 @@ impl Connection {
     /// and ends here where the request cannot be written.
     pub(crate) fn send_again(&mut self, now: Instant, call: CallId, mut state: CallState, next: Next) {
         let is_task = state.is_task();
-        let about_task = state.task.as_ref().filter(|_| is_task).map(|task| task.options());
+        let about_task = state.task().filter(|_| is_task).map(|task| task.options());
         let asked = state.asked.as_ref();
         // Invariant: a call that goes on was kept as it was asked for, or is a task.
         let Some(options) = about_task.or_else(|| asked.map(|asked| &asked.options)) else { return };
@@ -107,7 +107,7 @@ impl Connection {
         if has_progress {
             state.progress = Some(LastProgress(None));
         }
-        if let Some(task) = &mut state.task {
+        if let Some(task) = state.task_mut() {
             task.asked_for_by(&request.id);
         }
         state.kind = next.kind;

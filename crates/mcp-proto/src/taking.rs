@@ -79,7 +79,7 @@ impl Connection {
         if state.kind != CallKind::Ordinary || matches!(self.phase, Phase::Closed | Phase::Idle) {
             return false;
         }
-        if state.task.is_some() {
+        if state.task().is_some() {
             return false;
         }
         state.asked.as_ref().is_none_or(|asked| {

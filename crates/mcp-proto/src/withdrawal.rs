@@ -38,7 +38,7 @@ impl Connection {
         if state.kind.is_handshake() || !self.is_ready() {
             return;
         }
-        if state.task.as_ref().is_some_and(|task| task.is_being_created()) {
+        if state.task().is_some_and(|task| task.is_being_created()) {
             return;
         }
         // Over modern exchanges it is the driver that tells: by closing the response.

@@ -66,10 +66,16 @@ pub(crate) struct CallState {
     pub(crate) url_permit: Option<RetryPermit>,
     /// The newest progress, where it asked for any.
     pub(crate) progress: Option<LastProgress>,
-    /// It is a subscription.
-    pub(crate) listening: Option<Box<Listening>>,
+    pub(crate) role: Role,
+}
+
+/// What a call is besides a request and its answer.
+#[derive(Debug)]
+pub(crate) enum Role {
+    Plain,
+    Subscription(Box<Listening>),
     /// It is or may become a task.
-    pub(crate) task: Option<Box<TaskCall>>,
+    Task(Box<TaskCall>),
 }
 
 /// The value of the newest progress, so that one that does not increase can be dropped.
@@ -89,8 +95,39 @@ impl CallState {
             retries_left: 0,
             url_permit: None,
             progress: options.progress.then_some(LastProgress(None)),
-            listening: None,
-            task: None,
+            role: Role::Plain,
+        }
+    }
+
+    /// What it knows of itself as a subscription.
+    pub(crate) fn listening(&self) -> Option<&Listening> {
+        match &self.role {
+            Role::Subscription(listening) => Some(listening),
+            Role::Plain | Role::Task(_) => None,
+        }
+    }
+
+    /// As [`listening`](Self::listening).
+    pub(crate) fn listening_mut(&mut self) -> Option<&mut Listening> {
+        match &mut self.role {
+            Role::Subscription(listening) => Some(listening),
+            Role::Plain | Role::Task(_) => None,
+        }
+    }
+
+    /// What it knows of its task.
+    pub(crate) fn task(&self) -> Option<&TaskCall> {
+        match &self.role {
+            Role::Task(task) => Some(task),
+            Role::Plain | Role::Subscription(_) => None,
+        }
+    }
+
+    /// As [`task`](Self::task).
+    pub(crate) fn task_mut(&mut self) -> Option<&mut TaskCall> {
+        match &mut self.role {
+            Role::Task(task) => Some(task),
+            Role::Plain | Role::Subscription(_) => None,
         }
     }
 
@@ -117,7 +154,7 @@ impl CallState {
 
     /// Whether the server has made a task of it.
     pub(crate) fn is_task(&self) -> bool {
-        self.task.as_ref().is_some_and(|task| task.exists())
+        self.task().is_some_and(TaskCall::exists)
     }
 
     /// Whether the server may have carried it out, or may still do so: its request may have left, or it has become a task, which goes

@@ -7,8 +7,8 @@ use std::time::Instant;
 use mcp_jsonrpc::{ErrorObject, RawJson, RequestId};
 use mcp_model::{FromJson, InputRequest as Embedded, InputRequests};
 
-use super::{Step, TaskCall};
-use crate::call::{CallId, CallState};
+use super::TaskCall;
+use crate::call::{CallId, CallState, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::CallError;
@@ -138,7 +138,7 @@ impl Connection {
         mut state: CallState,
         wanted: Option<&InputRequests>,
     ) -> (CallState, Result<(), CallError>) {
-        let entries = match state.task.as_mut().map(|task| self.read_inputs(task, wanted)) {
+        let entries = match state.task_mut().map(|task| self.read_inputs(task, wanted)) {
             Some(Ok(entries)) => entries,
             Some(Err(error)) => return (state, Err(error)),
             None => return (state, Ok(())),
@@ -169,7 +169,7 @@ impl Connection {
             let back = self.calls.remove(&call).expect("the call is in the table");
             state = back;
         }
-        if let Some(task) = state.task.as_mut() {
+        if let Some(task) = state.task_mut() {
             task.inputs.by_key.extend(inputs);
         }
         (state, Ok(()))
@@ -218,12 +218,14 @@ impl Connection {
             Ok(answer) => answer,
             Err(error) => return self.give_up(now, call, CallError::InputRefused(error)),
         };
-        let Some(task) = self.calls.get_mut(&call).and_then(|state| state.task.as_mut()) else { return };
+        let Some(state) = self.calls.get_mut(&call) else { return };
+        let is_polling = matches!(state.stage, Stage::Polling(_));
+        let Some(task) = state.task_mut() else { return };
         match task.inputs.of_key(key) {
             Some(input @ Input::Open(_)) => *input = Input::Given(answer, 0),
             _ => return,
         }
-        if task.step == Step::Waiting && task.inputs.is_complete() {
+        if is_polling && task.inputs.is_complete() {
             self.go_on(now, call);
         }
     }

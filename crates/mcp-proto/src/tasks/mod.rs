@@ -3,7 +3,7 @@
 //! ```text
 //!   tools/call ──result──────────────────────────────────────────────────────────────────> ended (an ordinary call)
 //!       │
-//!       └─a task─> Waiting ──interval passed──> Getting ──working──> Waiting
+//!       └─a task─> Polling ──interval passed──> Getting ──working──> Polling
 //!                   ▲  │ ▲                        ├──completed, failed: result, error───────────────────> ended
 //!                   │  │ └─────acknowledged─────┐ ├──cancelled, unknown, past its time to live──────────> ended
 //!                   │  └─everything answered─> Updating
@@ -76,7 +76,7 @@ impl fmt::Debug for Known {
     }
 }
 
-/// What a call of this kind waits for.
+/// What the newest request of a call of this kind is for. Between two of them it is [`Polling`](crate::call::Stage::Polling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The answer to `tools/call` (2025-11-25).
@@ -89,8 +89,6 @@ enum Step {
     Listing,
     /// The server takes the answers.
     Updating,
-    /// The next time to ask, or answers of the application.
-    Waiting,
 }
 
 impl TaskCall {

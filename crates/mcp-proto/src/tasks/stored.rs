@@ -9,7 +9,7 @@ use mcp_model::{GetTaskRequestParams, Task, TaskStatus, ToJson, methods};
 use serde::{Deserialize, Serialize};
 
 use super::{Known, Step, TaskCall};
-use crate::call::{CallId, CallKind, CallOptions};
+use crate::call::{CallId, CallKind, CallOptions, Role};
 use crate::connection::Connection;
 use crate::error::Misuse;
 use crate::gate;
@@ -103,7 +103,7 @@ impl Connection {
         task.polls = 1;
         task.inputs.know(stored.answered.iter().cloned());
         if let Some(state) = self.calls.get_mut(&call) {
-            state.task = Some(Box::new(task));
+            state.role = Role::Task(Box::new(task));
         }
         if !self.is_ready() {
             self.hold(now, call);
@@ -113,7 +113,7 @@ impl Connection {
 
     /// The task that this call waits for, to be put away; `None` as long as there is none.
     pub fn stored_task(&self, call: CallId) -> Option<StoredTask> {
-        let task = self.calls.get(&call)?.task.as_ref()?;
+        let task = self.calls.get(&call)?.task()?;
         let known = &task.known.as_ref()?.task;
         Some(StoredTask {
             created_at: known.created_at.clone(),

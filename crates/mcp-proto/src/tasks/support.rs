@@ -6,7 +6,7 @@ use mcp_jsonrpc::{RawJson, RawRef};
 use mcp_model::{ProtocolVersion, ServerFeature, TaskMetadata, TaskSupport, ToJson, methods};
 
 use super::{Step, TaskCall};
-use crate::call::{CallId, CallOptions};
+use crate::call::{CallId, CallOptions, Role};
 use crate::connection::Connection;
 use crate::envelope::string_member;
 use crate::error::Misuse;
@@ -101,7 +101,7 @@ impl Connection {
             if step == Step::Creating && options.progress {
                 task.progress_token = state.request().map(|request| request.id.clone());
             }
-            state.task = Some(Box::new(task));
+            state.role = Role::Task(Box::new(task));
         }
     }
 

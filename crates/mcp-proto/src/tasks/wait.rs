@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{Known, Step, TaskCall, TaskConfig, TaskError, TaskUpdate};
-use crate::call::{Asked, CallId, CallKind, CallOptions, CallState, Stage};
+use crate::call::{Asked, CallId, CallKind, CallOptions, CallState, Role, Stage};
 use crate::connection::Connection;
 use crate::diagnostic::DiagnosticKind;
 use crate::error::{CallError, Misuse};
@@ -20,6 +20,14 @@ use crate::exchange_failure::ExchangeFailure;
 use crate::incoming::Origin;
 use crate::sending::{Next, NextTime};
 use crate::timers::Timer;
+
+/// How the last word about a task came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// As the answer to a question where it stands.
+    AsAsked,
+    Otherwise,
+}
 
 impl Connection {
     /// Whether this connection takes tasks ([`Config::tasks`](crate::Config::tasks)).
@@ -43,7 +51,7 @@ impl Connection {
         let Some(asked) = state.asked.as_ref() else { return };
         match result.parse_with(CreateTaskResult::from_json) {
             Ok(created) => {
-                state.task = Some(Box::new(TaskCall::new(Step::Creating, &asked.options)));
+                state.role = Role::Task(Box::new(TaskCall::new(Step::Creating, &asked.options)));
                 self.created(now, call, state, created);
             }
             Err(_) => {
@@ -61,7 +69,7 @@ impl Connection {
         result: RawRef<'_>,
     ) {
         let max_sendings = self.task_config().max_answer_sendings;
-        let Some(task) = state.task.as_mut() else { return };
+        let Some(task) = state.task_mut() else { return };
         match task.step {
             Step::Creating => match result.parse_with(CreateTaskResult::from_json) {
                 Ok(created) => self.created(now, call, state, created),
@@ -73,20 +81,20 @@ impl Connection {
                 self.end_without_task(now, call, state, result);
             }
             Step::Getting => match self.read_state(result) {
-                Ok(read) => self.observe(now, call, state, read),
+                Ok(read) => self.observe(now, call, state, read, Heard::AsAsked),
                 Err(error) => self.end_call(now, call, &state, Err(error)),
             },
             Step::Updating => {
                 task.inputs.sent(true, max_sendings);
                 task.failed_polls = 0;
-                self.wait(now, call, state);
+                self.wait(now, call, state, Heard::Otherwise);
             }
-            Step::Fetching | Step::Waiting => self.end_call(now, call, &state, Ok(result.to_owned())),
+            Step::Fetching => self.end_call(now, call, &state, Ok(result.to_owned())),
         }
     }
 
     fn end_without_task(&mut self, now: Instant, call: CallId, mut state: CallState, result: RawRef<'_>) {
-        state.task = None;
+        state.role = Role::Plain;
         self.end_call(now, call, &state, Ok(result.to_owned()));
     }
 
@@ -111,7 +119,7 @@ impl Connection {
         state: CallState,
         error: ErrorObject,
     ) {
-        let Some(task) = state.task.as_ref() else { return };
+        let Some(task) = state.task() else { return };
         let error = match task.step {
             Step::Getting if error.code == ErrorCode::INVALID_PARAMS => {
                 CallError::Task(match task.expired(now) {
@@ -133,7 +141,7 @@ impl Connection {
 
     /// There is a task.
     fn created(&mut self, now: Instant, call: CallId, mut state: CallState, created: CreateTaskResult) {
-        let Some(task) = state.task.as_mut() else { return };
+        let Some(task) = state.task_mut() else { return };
         let said =
             created.meta.as_deref().map(|meta| RawRef::from(meta).members([meta::MODEL_IMMEDIATE_RESPONSE]));
         let immediate_response = said.and_then(|said| said.ok()?.first().copied()??.string().ok());
@@ -142,13 +150,20 @@ impl Connection {
             call,
             update: Box::new(TaskUpdate { task: created.task, immediate_response }),
         });
-        self.wait(now, call, state);
+        self.wait(now, call, state, Heard::Otherwise);
     }
 
     /// The server said where the task stands. `state` is out of the tables.
-    fn observe(&mut self, now: Instant, call: CallId, mut state: CallState, read: GetTaskResult) {
+    fn observe(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut state: CallState,
+        read: GetTaskResult,
+        heard: Heard,
+    ) {
         let is_modern = self.phase.modern().is_some();
-        let Some(task) = state.task.as_mut() else { return };
+        let Some(task) = state.task_mut() else { return };
         let Some(known) = task.known.as_mut() else { return };
         if read.task.task_id != known.task.task_id {
             let error = invalid("the answer is about another task");
@@ -178,7 +193,7 @@ impl Connection {
                 let outcome;
                 (state, outcome) = self.take_inputs(now, call, state, wanted);
                 match outcome {
-                    Ok(()) => return self.wait(now, call, state),
+                    Ok(()) => return self.wait(now, call, state, heard),
                     Err(error) => Err(error),
                 }
             }
@@ -187,16 +202,16 @@ impl Connection {
     }
 
     /// Nothing is on the wire: waits for the time to ask again, or for answers. `state` is out of the tables.
-    fn wait(&mut self, now: Instant, call: CallId, mut state: CallState) {
+    fn wait(&mut self, now: Instant, call: CallId, mut state: CallState, heard: Heard) {
         let config = self.task_config();
-        let Some(task) = state.task.as_mut() else { return };
+        let Some(task) = state.task_mut() else { return };
         if task.inputs.is_complete() {
             return self.ask_for_task(now, call, state, Step::Updating);
         }
         let limit = config.max_polls;
         let over = match task.expired(now) {
             // What the server last said counts, and it has to have been asked after that time.
-            Some(ttl) if task.step == Step::Getting => Some(TaskError::Expired { ttl }),
+            Some(ttl) if heard == Heard::AsAsked => Some(TaskError::Expired { ttl }),
             _ => (task.polls >= limit).then_some(TaskError::TooManyPolls { limit }),
         };
         if let Some(error) = over {
@@ -206,7 +221,6 @@ impl Connection {
         let is_modern = self.phase.modern().is_some();
         let is_told =
             is_modern && task.known.as_ref().is_some_and(|known| self.is_told_of(&known.task.task_id));
-        task.step = Step::Waiting;
         let next_poll = now.checked_add(task.interval(&config, is_told));
         self.arm(next_poll, Timer::Poll(call));
         state.stage = Stage::Polling(next_poll);
@@ -221,14 +235,14 @@ impl Connection {
     /// The wait of this call is over: asks where its task stands, or sends what was answered.
     pub(crate) fn go_on(&mut self, now: Instant, call: CallId) {
         let Some(state) = self.remove_call(call) else { return };
-        let Some(task) = state.task.as_ref() else { return };
+        let Some(task) = state.task() else { return };
         let step = if task.inputs.is_complete() { Step::Updating } else { Step::Getting };
         self.ask_for_task(now, call, state, step);
     }
 
     /// Sends the next request of a call that waits for a task. `state` is out of the tables.
     fn ask_for_task(&mut self, now: Instant, call: CallId, mut state: CallState, step: Step) {
-        let Some(task) = state.task.as_mut() else { return };
+        let Some(task) = state.task_mut() else { return };
         let Some(id) = task.known.as_ref().map(|known| known.task.task_id.clone()) else { return };
         task.step = step;
         let (method, params) = match step {
@@ -257,22 +271,21 @@ impl Connection {
     pub(crate) fn can_outlast(&self, now: Instant, state: &CallState) -> bool {
         let repeatable = |task: &TaskCall| {
             matches!(task.step, Step::Fetching | Step::Getting | Step::Updating)
+                && state.request().is_some()
                 && task.failed_polls < self.task_config().max_failed_polls
         };
         let in_time = state.time.hard_deadline.is_none_or(|end| end > now);
-        self.usable().is_ok() && in_time && state.task.as_ref().is_some_and(|task| repeatable(task))
+        self.usable().is_ok() && in_time && state.task().is_some_and(repeatable)
     }
 
     /// A request of a task got no answer: it is asked for again, after a while. `state` is out of the tables.
     pub(crate) fn outlast(&mut self, now: Instant, call: CallId, mut state: CallState) {
         let max_sendings = self.task_config().max_answer_sendings;
-        if let Some(task) = state.task.as_mut() {
+        if let Some(task) = state.task_mut() {
             task.failed_polls += 1;
             task.inputs.sent(false, max_sendings);
-            // Nobody was told anything that could make it count as expired.
-            task.step = Step::Waiting;
         }
-        self.wait(now, call, state);
+        self.wait(now, call, state, Heard::Otherwise);
     }
 
     /// The exchange of a request of a task failed, or that of the handshake that it waits for. Returns whether the call goes on.
@@ -301,14 +314,14 @@ impl Connection {
 
     /// A call that waits for a task is over, whatever ended it: nobody needs its questions answered any more.
     pub(crate) fn withdraw_task_questions(&mut self, state: &CallState) {
-        for request in state.task.iter().flat_map(|task| task.inputs.open()) {
+        for request in state.task().into_iter().flat_map(|task| task.inputs.open()) {
             self.end_round_question(request, EndReason::CallEnded);
         }
     }
 
     /// A call that waits for a task ended so: the server is told where that gives up the task as well.
     pub(crate) fn abandon_task(&mut self, now: Instant, state: &CallState, outcome: Option<&CallError>) {
-        let Some(task) = state.task.as_ref() else { return };
+        let Some(task) = state.task() else { return };
         let abandoned = matches!(
             outcome,
             Some(
@@ -351,15 +364,16 @@ impl Connection {
             task.known.as_ref().is_some_and(|known| known.task.task_id == read.task.task_id)
         };
         let waiting = self.calls.iter().find_map(|(call, state)| {
-            state.task.as_ref().filter(|task| waits_for(task)).map(|task| (*call, task.step))
+            let is_polling = matches!(state.stage, Stage::Polling(_));
+            state.task().filter(|task| waits_for(task)).map(|_| (*call, is_polling))
         });
         match waiting {
             None => false,
             // The answer under way says as much.
-            Some((_, step)) if step != Step::Waiting => true,
-            Some((call, _)) => {
+            Some((_, false)) => true,
+            Some((call, true)) => {
                 if let Some(state) = self.remove_call(call) {
-                    self.observe(now, call, state, read);
+                    self.observe(now, call, state, read, Heard::Otherwise);
                 }
                 true
             }
@@ -368,7 +382,7 @@ impl Connection {
 
     /// Whether the server has agreed to tell of this task.
     fn is_told_of(&self, id: &str) -> bool {
-        self.calls.values().filter_map(|state| state.listening.as_ref()).any(|listening| {
+        self.calls.values().filter_map(|state| state.listening()).any(|listening| {
             listening.granted().is_some_and(|granted| {
                 granted.task_ids.as_ref().is_some_and(|ids| ids.iter().any(|told| told == id))
             })
@@ -377,8 +391,7 @@ impl Connection {
 
     /// The call whose task tells its progress under this token.
     pub(crate) fn task_with_token(&self, token: &mcp_jsonrpc::RequestId) -> Option<CallId> {
-        let has_token =
-            |state: &CallState| state.task.as_ref().is_some_and(|task| task.has_progress_token(token));
+        let has_token = |state: &CallState| state.task().is_some_and(|task| task.has_progress_token(token));
         self.config.tasks.as_ref()?;
         self.calls.iter().find_map(|(call, state)| has_token(state).then_some(*call))
     }

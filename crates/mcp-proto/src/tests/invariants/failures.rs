@@ -169,5 +169,5 @@ pub(super) fn request_of(transmit: &crate::Transmit) -> Option<&RequestId> {
 }
 
 fn is_granted(state: &CallState) -> bool {
-    state.listening.as_ref().is_some_and(|listening| listening.granted().is_some())
+    state.listening().is_some_and(|listening| listening.granted().is_some())
 }

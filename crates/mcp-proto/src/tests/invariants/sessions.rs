@@ -41,7 +41,7 @@ impl Model {
     /// What nobody listens to is not subscribed to, in whatever session.
     pub(super) fn check_subscribed(&self, message: &Value) {
         if message["method"] == "resources/subscribe" && !self.late {
-            let listening = self.core.calls.values().filter_map(|state| state.listening.as_ref());
+            let listening = self.core.calls.values().filter_map(|state| state.listening());
             let uri = message["params"]["uri"].as_str().unwrap();
             assert!(listening.into_iter().any(|listening| listening.wants(uri)), "{uri} that nobody wants");
         }
