@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use mcp_client::model::SubscriptionFilter;
 use mcp_client::transport::http::{Credentials, CredentialsFuture, Refused};
-use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpServer};
+use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, HttpServer, Limits};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -160,6 +161,38 @@ async fn a_call_that_meets_the_loss_and_is_kept_unpolled_holds_up_no_other() {
         within(client.call_tool("t", json!({})).timeout(600 * SECOND).into_future()).await.unwrap();
         within(kept).await.unwrap();
     }
+}
+
+/// protocol:H-14: what the connection asks by itself may never be answered; the handshake that all wait for has its own place.
+#[tokio::test]
+async fn requests_of_the_connection_that_are_not_answered_hold_up_no_new_session() {
+    let server = Server::start().await;
+    let url = server.url();
+    let (lost, asked) = (AtomicBool::new(false), Arc::new(Notify::new()));
+    let (lost, asking) = (Arc::new(lost), Arc::clone(&asked));
+    serve(server, move |method, message| match message["method"].as_str() {
+        Some("initialize") => {
+            let capabilities = json!({ "tools": {}, "resources": { "subscribe": true } });
+            Some(("200 OK", json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities })))
+        }
+        Some("resources/subscribe") => {
+            asking.notify_one();
+            None
+        }
+        Some("tools/call") if !lost.swap(true, Ordering::Relaxed) => Some(("404 Not Found", Value::Null)),
+        _ => usual(method, message),
+    });
+    let mut limits = Limits::default();
+    limits.max_background_posts = 1;
+    let connecting = builder().limits(limits).connect(HttpServer::new(&url).unwrap());
+    let client = within(connecting).await.unwrap();
+    let mut wanted = SubscriptionFilter::new();
+    wanted.resource_subscriptions = Some(vec!["a:1".to_owned()]);
+    let subscriber = client.clone();
+    let subscribing = tokio::spawn(async move { subscriber.subscription(wanted).await.map(drop) });
+    within(asked.notified()).await;
+    within(client.call_tool("t", json!({})).timeout(600 * SECOND).into_future()).await.unwrap();
+    subscribing.abort();
 }
 
 /// Calls whose answers wait for room behind what the server does not accept, and that nobody polls, take no room from others.
