@@ -1,4 +1,4 @@
-//! Which call is answered by a text that cannot be kept or decoded: the answer's id, found while the bytes pass by.
+//! Finds the id in a response that cannot be kept or decoded, while its bytes arrive.
 
 use memchr::memchr2;
 
@@ -7,12 +7,11 @@ use crate::{
     token::{Number, StringToken},
 };
 
-/// Finds the id of the call that a JSON text answers, in pieces of any size and in memory of a fixed size.
+/// Finds the id of the call that a JSON text answers, in pieces of any size and with constant memory.
 ///
-/// For texts that cannot be decoded because they are too long or hold invalid UTF-8. It gives an id only where it is
-/// beyond doubt: the whole text is one object, each bracket in it is closed by its own kind, `id` stands at its top level
-/// exactly once and is an integer or a string, a `result` or an `error` object stands there too, and no `method`. What
-/// looks like an id inside a string or a nested value is never taken for one.
+/// For texts that cannot be decoded because they are too long or contain invalid UTF-8. It returns an id only if that is
+/// certain: the whole text is one object with matching brackets, which has `id` exactly once, an integer or a string, a `result` or an
+/// `error` object, and no `method`. Text in strings and nested values that looks like an id is ignored.
 ///
 /// ```
 /// use mcp_jsonrpc::AnswerScan;
@@ -97,13 +96,13 @@ impl Default for AnswerScan {
 }
 
 impl AnswerScan {
-    /// A scan at the beginning of a text. Allocates nothing yet.
+    /// A scan at the start of a text. Allocates nothing yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { state: State::Start, token: Vec::new(), id: None, answers: false }
     }
 
-    /// The scan of a whole text.
+    /// Scans a whole text.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
         let mut scan = Self::new();
@@ -111,7 +110,7 @@ impl AnswerScan {
         scan
     }
 
-    /// Takes the next piece of the text.
+    /// Scans the next piece of the text.
     pub fn push(&mut self, mut piece: &[u8]) {
         while let Some((&byte, rest)) = piece.split_first() {
             piece = match self.state {
@@ -136,7 +135,7 @@ impl AnswerScan {
         }
     }
 
-    /// The call that the text answers, if it was complete and that is beyond doubt.
+    /// The id of the call that the text answers, if the text is complete and the id certain.
     #[must_use]
     pub fn answer_to(&self) -> Option<&RequestId> {
         self.id.as_ref().filter(|_| self.state == State::End && self.answers)

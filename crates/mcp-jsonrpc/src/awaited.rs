@@ -1,4 +1,4 @@
-//! An answer whose type is known beforehand, decoded in one pass.
+//! Decodes a response whose result type is known in one pass.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,20 +9,20 @@ use serde::{
 
 use crate::{DecodeError, DecodeLimits, Incoming, Message, ParseError, RequestId, decode};
 
-/// What came instead of, or as, the answer that was waited for.
+/// The result of [`decode_awaited`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Awaited<'a, T> {
-    /// An answer whose result does not fit the type.
+    /// A response whose result does not have the shape of the type.
     Mismatch {
         /// The id of the call.
         id: RequestId,
-        /// Why it does not fit.
+        /// Why not.
         error: ParseError,
     },
-    /// Another message: a notification or a request on the way, an error, a batch.
+    /// Another message: a notification, a request, an error, a batch.
     Other(Incoming<'a>),
-    /// An answer with a result.
+    /// A response with a result.
     Response {
         /// The id of the call.
         id: RequestId,
@@ -31,12 +31,12 @@ pub enum Awaited<'a, T> {
     },
 }
 
-/// Decodes a message that most likely is an answer with a result of a known type, as on the stream of one HTTP request.
+/// Decodes a message that is probably a response with a result of a known type, as in the response to an HTTP request.
 ///
-/// The outcome is that of [`decode`] followed by [`RawRef::parse`](crate::RawRef::parse), without reading the result
-/// twice: a long text is decoded in three quarters of the time. Only a plain answer goes the short way; whatever else
-/// comes is given to [`decode`]. One thing differs: on the short way nesting counts only in what the type looks into, so that a
-/// result too deep for [`decode`] can be read where the type skips what is deep in it.
+/// The outcome is the same as that of [`decode`] followed by [`RawRef::parse`](crate::RawRef::parse), without reading the result
+/// twice: a long text is decoded in three quarters of the time. Anything but a plain response is passed to [`decode`]. One thing
+/// differs: nesting counts only in parts that the type reads, so that a result too deep for [`decode`] can be read if the type skips
+/// the deep parts.
 ///
 /// # Errors
 /// As [`decode`].

@@ -1,4 +1,4 @@
-//! Error codes: open integers, the constants that have a meaning, and the policy for the rest.
+//! Error codes: any integer, constants for the defined codes, and rules for the others.
 
 use std::fmt;
 
@@ -6,14 +6,13 @@ use serde::{Deserialize, Serialize};
 
 /// The `code` of a JSON-RPC error: any integer.
 ///
-/// The type is open, because a peer may send what it likes; the constants are the codes that JSON-RPC and the MCP
-/// specification define. Local faults (a timeout, a closed transport, a limit) have no code and are never written as
-/// one, so that nothing local can be mistaken for what a peer said.
+/// A peer may send any integer; the constants are the codes that JSON-RPC and the MCP specification define. Local errors (a
+/// timeout, a closed transport, a limit) have no code, so that they cannot be mistaken for errors of the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorCode(i64);
 
-/// Who may give a code its meaning. See [`ErrorCode::range`].
+/// Who may assign a code. See [`ErrorCode::range`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CodeRange {
@@ -21,7 +20,7 @@ pub enum CodeRange {
     Application,
     /// -32768 to -32100: reserved by JSON-RPC, whose five standard codes lie here.
     JsonRpc,
-    /// -32019 to -32000: used by old implementations for many things. Only -32002 means anything.
+    /// -32019 to -32000: used by old implementations for various purposes. Only -32002 is defined.
     Legacy,
     /// -32099 to -32020: allocated by the MCP specification.
     Mcp,
@@ -30,28 +29,28 @@ pub enum CodeRange {
 impl ErrorCode {
     /// The peer could not parse the JSON text.
     pub const PARSE_ERROR: Self = Self(-32700);
-    /// The JSON is no valid request.
+    /// The JSON is not a valid request.
     pub const INVALID_REQUEST: Self = Self(-32600);
     /// The method does not exist, or is not available.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
-    /// The parameters are wrong.
+    /// The parameters are invalid.
     pub const INVALID_PARAMS: Self = Self(-32602);
-    /// The peer failed inside.
+    /// An internal error of the peer.
     pub const INTERNAL_ERROR: Self = Self(-32603);
     /// A resource does not exist. Revisions up to 2025-11-25; reserved and not to be sent from 2026-07-28 on.
     pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
-    /// The user has to visit a URL first. Revision 2025-11-25; reserved and not to be sent from 2026-07-28 on.
+    /// URL elicitation required. Revision 2025-11-25; reserved and not to be sent from 2026-07-28 on.
     pub const URL_ELICITATION_REQUIRED: Self = Self(-32042);
-    /// A routing header contradicts the body. From 2026-07-28 on.
+    /// An HTTP header does not match the body. From 2026-07-28 on.
     pub const HEADER_MISMATCH: Self = Self(-32020);
     /// The request needs a capability that the client did not declare. From 2026-07-28 on.
     pub const MISSING_REQUIRED_CLIENT_CAPABILITY: Self = Self(-32021);
-    /// The peer does not speak the protocol version of the request. From 2026-07-28 on.
+    /// The peer does not support the protocol version of the request. From 2026-07-28 on.
     pub const UNSUPPORTED_PROTOCOL_VERSION: Self = Self(-32022);
     /// The user refused a sampling request. Sent by clients, revisions up to 2025-11-25.
     pub const USER_REJECTED: Self = Self(-1);
 
-    /// A code of any value.
+    /// A code with this number.
     #[must_use]
     pub const fn new(code: i64) -> Self {
         Self(code)
@@ -63,7 +62,7 @@ impl ErrorCode {
         self.0
     }
 
-    /// The range that the code lies in.
+    /// The range that the code is in.
     #[must_use]
     pub const fn range(self) -> CodeRange {
         match self.0 {
@@ -74,7 +73,7 @@ impl ErrorCode {
         }
     }
 
-    /// The name that JSON-RPC or a revision of the MCP specification gives the code, in the form for logs.
+    /// The name of the code in JSON-RPC or a revision of the MCP specification, in lowercase, for logs.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {
@@ -93,12 +92,11 @@ impl ErrorCode {
         })
     }
 
-    /// Whether a receiver may act on this code at all, and an implementation may send it in some revision: a defined one with its
-    /// meaning, or one of its own outside the reserved ranges. For the newest revision subtract [`is_retired`](Self::is_retired).
+    /// Whether a receiver may interpret this code, and an implementation may send it in some revision: a defined code, or one outside
+    /// the reserved ranges. For the newest revision exclude the ones that [are retired](Self::is_retired).
     ///
-    /// False for every reserved code that no revision defines. The specification forbids it for -32019 to -32000
-    /// (except -32002), where old servers put unrelated things; an undefined code of the other reserved ranges simply
-    /// has no meaning yet.
+    /// False for every reserved code that no revision defines. The specification forbids interpreting -32019 to -32000 (except
+    /// -32002), which old servers used for unrelated errors; undefined codes of the other reserved ranges have no meaning yet.
     #[must_use]
     pub const fn has_meaning(self) -> bool {
         matches!(self.range(), CodeRange::Application) || self.name().is_some()
@@ -111,7 +109,7 @@ impl ErrorCode {
         matches!(self, Self::RESOURCE_NOT_FOUND | Self::URL_ELICITATION_REQUIRED)
     }
 
-    /// Whether an application may give this code a meaning of its own: only outside -32768 to -32000.
+    /// Whether an application may define this code: only outside -32768 to -32000.
     #[must_use]
     pub const fn may_allocate(self) -> bool {
         matches!(self.range(), CodeRange::Application)
@@ -124,7 +122,7 @@ impl From<i64> for ErrorCode {
     }
 }
 
-/// The number, followed by the name where there is one: `-32601 (method not found)`.
+/// The number, followed by the name if it has one: `-32601 (method not found)`.
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {

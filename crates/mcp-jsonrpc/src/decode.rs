@@ -1,4 +1,4 @@
-//! From text to messages.
+//! Decodes text into messages.
 
 use crate::{
     AnswerScan, DecodeError, DecodeErrorKind, DecodeLimits, Incoming, Message, Shape, decode_error::Fault,
@@ -7,15 +7,15 @@ use crate::{
 
 /// Decodes one message or batch.
 ///
-/// Members may come in any order; unknown ones are ignored (keys are case-sensitive, so `ID` is unknown); `params` and
+/// Members may be in any order; unknown ones are ignored (keys are case-sensitive, so `ID` is unknown); `params` and
 /// `error` that are `null` count as absent. An integer id costs no allocation; a string id, a method with escapes, and
 /// a batch cost one each.
 ///
-/// The envelope is checked in full. Params, result and error data are only bracketed: see
-/// [`RawRef`](crate::RawRef) for what that promises.
+/// The envelope is validated completely. Of params, result and error data only the structure is checked; see
+/// [`RawRef`](crate::RawRef).
 ///
 /// # Errors
-/// [`DecodeError`], with the id of the call concerned wherever it could be read.
+/// [`DecodeError`], with the id of the message if it could be read.
 ///
 /// ```
 /// use mcp_jsonrpc::{DecodeLimits, Incoming, Message, decode};
@@ -54,10 +54,10 @@ pub fn decode<'a>(text: &'a str, limits: &DecodeLimits) -> Result<Incoming<'a>, 
     }
 }
 
-/// [`decode`] for bytes, which are checked to be UTF-8 first.
+/// [`decode`] for bytes, which must be valid UTF-8.
 ///
 /// # Errors
-/// As [`decode`]; invalid UTF-8 is refused with the id that an [`AnswerScan`] finds.
+/// As [`decode`]; invalid UTF-8 is an error with the id that an [`AnswerScan`] finds.
 pub fn decode_slice<'a>(bytes: &'a [u8], limits: &DecodeLimits) -> Result<Incoming<'a>, DecodeError> {
     check_size(bytes.len(), limits)?;
     match std::str::from_utf8(bytes) {

@@ -1,13 +1,13 @@
-//! Why a text is not a message, where, and which call it would have concerned.
+//! Why a text is not a valid message, at which position, and which call it would have answered.
 
 use std::fmt;
 
 use crate::{ErrorCode, RequestId};
 
-/// Refusal of a text by [`decode`](crate::decode).
+/// The text is not a valid message ([`decode`](crate::decode)).
 ///
-/// It concerns this text only: the stream it came on is still in step. When [`id`](Self::id) is known and
-/// [`shape`](Self::shape) says that the text was a response, exactly that call has failed; nothing else has.
+/// It affects this text only: the stream can be read further. If [`id`](Self::id) is known and [`shape`](Self::shape) is
+/// [`Shape::Response`], that call has failed, and no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     kind: DecodeErrorKind,
@@ -16,43 +16,43 @@ pub struct DecodeError {
     id: Option<RequestId>,
 }
 
-/// What a refused text tried to be, as far as it could be read.
+/// What kind of message an invalid text appears to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// It has a `method`: the id, if any, is the peer's own, and no call of ours is concerned.
+    /// It has a `method`: a request or notification of the peer. The id, if any, is the peer's, and no call of this side is affected.
     Request,
-    /// It has no `method` (or a null one beside an answer), and `jsonrpc`, `result` or an `error` object: the id, if any,
-    /// is that of a call of ours.
+    /// It has no `method` (or a null one beside a result or error), and `jsonrpc`, `result` or an `error` object: the id, if any, is
+    /// that of a call of this side.
     Response,
-    /// Nothing is known: reading ended before it showed, it has the members of both, or it is an object that merely has
-    /// an `id`, such as a line of a log.
+    /// Unknown: the error came before it could be determined, it has the members of both, or it is an object with nothing but an
+    /// `id`, such as a line of a log.
     Unknown,
 }
 
-/// What is wrong. The snake case name is [`as_str`](Self::as_str).
+/// What is wrong. [`as_str`](Self::as_str) is the name in `snake_case`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// A batch has more items than the limit; the ones before it were delivered.
+    /// A batch has more items than the limit; those within it were delivered.
     BatchTooLong {
         /// [`DecodeLimits::max_batch_items`](crate::DecodeLimits::max_batch_items).
         limit: usize,
     },
-    /// A response has `result` and `error`.
+    /// A response has both `result` and `error`.
     BothResultAndError,
-    /// A raw control character (NUL included) in a string; JSON wants it escaped.
+    /// An unescaped control character in a string.
     ControlCharacter,
-    /// A member that the envelope defines comes twice.
+    /// A member of the envelope occurs twice.
     DuplicateKey {
         /// The member.
         key: &'static str,
     },
-    /// An array without items.
+    /// A batch without items.
     EmptyBatch,
-    /// A number with a fraction or an exponent as id.
+    /// An id that is a number with a fraction or an exponent.
     FractionalId,
-    /// An integer id that does not fit 64 bits.
+    /// An integer id outside the range of `i64`.
     IdOutOfRange,
     /// A string id longer than the limit.
     IdTooLong {
@@ -61,33 +61,33 @@ pub enum DecodeErrorKind {
         /// [`DecodeLimits::max_id_bytes`](crate::DecodeLimits::max_id_bytes).
         limit: usize,
     },
-    /// `error` is no object with an integer `code` and a string `message`.
+    /// `error` is not an object with an integer `code` and a string `message`.
     InvalidError,
-    /// A backslash that no JSON escape begins with.
+    /// An invalid escape sequence in a string.
     InvalidEscape,
     /// `id` is neither an integer nor a string.
     InvalidId,
-    /// `method` is no string.
+    /// `method` is not a string.
     InvalidMethod,
     /// `params` is neither an object nor an array.
     InvalidParams,
     /// The bytes are not UTF-8.
     InvalidUtf8,
-    /// An escaped surrogate without its other half.
+    /// A lone surrogate in an escape sequence.
     LoneSurrogate,
     /// `method` together with `result` or `error`.
     MethodWithResult,
-    /// A closing bracket of the wrong kind.
+    /// A closing bracket that does not match the opening one.
     MismatchedBracket,
-    /// A result without `id`.
+    /// A `result` without `id`.
     MissingId,
-    /// No `jsonrpc` member. Most log lines that happen to be JSON end here.
+    /// No `jsonrpc` member, as in most log lines that are JSON.
     MissingVersion,
     /// No `method`, no `result` and no `error`.
     NeitherResultNorError,
-    /// The id is null where one is required.
+    /// The id is `null`, and one is required.
     NullId,
-    /// JSON, but neither an object nor a batch.
+    /// Valid JSON, but neither an object nor an array.
     NotAnObject,
     /// Not JSON.
     Syntax,
@@ -103,17 +103,17 @@ pub enum DecodeErrorKind {
         /// [`DecodeLimits::max_bytes`](crate::DecodeLimits::max_bytes).
         limit: usize,
     },
-    /// Something other than white space after the message.
+    /// Text other than white space after the message.
     TrailingBytes,
-    /// The text ends inside the message.
+    /// The text ends before the message is complete.
     UnexpectedEnd,
     /// `jsonrpc` is not `"2.0"`.
     WrongVersion,
 }
 
 impl DecodeErrorKind {
-    /// The code of the error response that a receiver owes for this (JSON-RPC 2.0, section 5.1): parse error for what is
-    /// no JSON, invalid request for everything that is.
+    /// The code of the error response to send (JSON-RPC 2.0, section 5.1): "parse error" if the text is not JSON, otherwise
+    /// "invalid request".
     #[must_use]
     pub const fn wire_code(self) -> ErrorCode {
         match self {
@@ -213,20 +213,20 @@ impl DecodeError {
         self.kind
     }
 
-    /// Where, in bytes from the start of the text. For a member that is missing this is the end of the envelope.
+    /// The position, in bytes from the start of the text. For a missing member it is the end of the envelope.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The id that the text carries, when it could be read without doubt. An integral number in a forbidden notation
-    /// (`1.0`) counts; two different ids do not.
+    /// The id of the message, if it is unambiguous. A whole number in a forbidden notation (`1.0`) counts; two different ids do
+    /// not.
     #[must_use]
     pub fn id(&self) -> Option<&RequestId> {
         self.id.as_ref()
     }
 
-    /// What the text tried to be, and so whose [`id`](Self::id) it is.
+    /// What kind of message the text appears to be, which determines whose [`id`](Self::id) it is.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape

@@ -1,9 +1,9 @@
-//! Writes messages into a buffer that the caller keeps.
+//! Encodes messages into a buffer of the caller.
 //!
-//! Each function appends one message and nothing after it; the framing (a newline, an HTTP body) is the transport's.
-//! No raw newline is ever written: line breaks between the tokens of raw JSON values become spaces, and inside
-//! strings JSON escapes them. With a buffer that is large enough already nothing is allocated. On an error the buffer
-//! is as it was before.
+//! Each function appends one message and nothing after it; the framing (a line feed, an HTTP body) is up to the transport.
+//! No line feed is ever written: between the tokens of raw JSON values it becomes a space, and inside
+//! strings JSON escapes it. If the buffer is large enough, nothing is allocated. On an error the buffer
+//! is unchanged.
 //!
 //! ```
 //! use mcp_jsonrpc::{RequestId, encode};
@@ -22,10 +22,10 @@ use crate::{
     ErrorObjectRef, Message, Notification, Request, RequestId, Response, Untrusted, raw::BROKEN_JSON,
 };
 
-/// Appends a request. Params that serialize to `null` are left out, as JSON-RPC demands: `()` for none, and an `Option` may be.
+/// Appends a request. Params that serialize to `null` are left out, as JSON-RPC requires: `()`, or `None`.
 ///
 /// # Errors
-/// [`EncodeError`] when the params have no JSON form, or one that is neither an object nor an array.
+/// [`EncodeError`] if the params cannot be represented in JSON, or are neither an object nor an array.
 pub fn request<P: Serialize>(
     buffer: &mut Vec<u8>,
     id: &RequestId,
@@ -41,7 +41,7 @@ pub fn request<P: Serialize>(
     })
 }
 
-/// Appends a notification. Params that serialize to `null` are left out: `()` for none, and an `Option` may be.
+/// Appends a notification. Params that serialize to `null` are left out: `()`, or `None`.
 ///
 /// ```
 /// let mut buffer = Vec::new();
@@ -51,7 +51,7 @@ pub fn request<P: Serialize>(
 /// ```
 ///
 /// # Errors
-/// [`EncodeError`] when the params have no JSON form, or one that is neither an object nor an array.
+/// [`EncodeError`] if the params cannot be represented in JSON, or are neither an object nor an array.
 pub fn notification<P: Serialize>(buffer: &mut Vec<u8>, method: &str, params: P) -> Result<(), EncodeError> {
     append(buffer, |buffer| {
         buffer.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);
@@ -63,7 +63,7 @@ pub fn notification<P: Serialize>(buffer: &mut Vec<u8>, method: &str, params: P)
 /// Appends a response with a result.
 ///
 /// # Errors
-/// [`EncodeError`] when the result has no JSON form.
+/// [`EncodeError`] if the result cannot be represented in JSON.
 pub fn response<R: Serialize + ?Sized>(
     buffer: &mut Vec<u8>,
     id: &RequestId,
@@ -77,11 +77,11 @@ pub fn response<R: Serialize + ?Sized>(
     })
 }
 
-/// Appends an error response. Without an id (the request could not be read) the member is left out, as the MCP schema
-/// has it.
+/// Appends an error response. Without an id (because the request could not be read) the member is left out, as in the MCP
+/// schema.
 ///
 /// # Errors
-/// [`EncodeError`] when the data of the error was received and is no valid JSON.
+/// [`EncodeError`] if the data of the error was received and is not valid JSON.
 pub fn error<'e>(
     buffer: &mut Vec<u8>,
     id: Option<&RequestId>,
@@ -100,11 +100,12 @@ pub fn error<'e>(
     })
 }
 
-/// Appends a message that was received, to pass it on: written anew from its parts, whose text stays as it is, each digit included.
+/// Appends a received message, to forward it. It is encoded again from its parts, whose text is unchanged (numbers keep every digit).
 ///
-/// That is the way for a gateway. The text as it came is none: it may have line feeds between its tokens, which end a message on a
-/// line transport (what stands between two of them would count as a message of its own), and members that nobody has read. Here
-/// the parts are checked throughout, line feeds between tokens become spaces, and members that JSON-RPC does not know are left out.
+/// A gateway must forward messages in this way, and not the received text: that may have line feeds between its tokens, which end a
+/// message on a line transport (so that the text between two of them would be a message of its own), and members that were never
+/// read. Here the parts are validated, line feeds between tokens become spaces, and members that JSON-RPC does not define are left
+/// out.
 ///
 /// ```
 /// use mcp_jsonrpc::{DecodeLimits, Incoming, decode, encode};
@@ -120,7 +121,7 @@ pub fn error<'e>(
 /// ```
 ///
 /// # Errors
-/// [`EncodeError`] when the params, the result or the data of the error are no valid JSON.
+/// [`EncodeError`] if the params, the result or the data of the error are not valid JSON.
 pub fn message(buffer: &mut Vec<u8>, message: &Message<'_>) -> Result<(), EncodeError> {
     match message {
         Message::Request(Request { id, method, params }) => request(buffer, id, method, params.as_ref()),
@@ -178,23 +179,23 @@ fn value<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<(), E
     Ok(())
 }
 
-/// A value that cannot be sent.
+/// A value cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeError {
     kind: EncodeErrorKind,
     message: Box<str>,
 }
 
-/// Whose fault it is that a value cannot be sent.
+/// Why a value cannot be encoded, and whose fault it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncodeErrorKind {
-    /// The peer's that it was received from: it is, or has in it, JSON text that was received and is broken
-    /// ([`RawRef`](crate::RawRef), [`RawJson`](crate::RawJson)).
+    /// The fault of the peer: the value is or contains received JSON text that is invalid ([`RawRef`](crate::RawRef),
+    /// [`RawJson`](crate::RawJson)).
     BrokenJson,
-    /// The caller's: it has no JSON form, such as a map whose keys are no strings.
+    /// The fault of the caller: the value cannot be represented in JSON, such as a map whose keys are not strings.
     NoJsonForm,
-    /// The caller's: params are an object or an array.
+    /// The fault of the caller: params must be an object or an array.
     ParamsNotStructured,
 }
 
@@ -208,7 +209,7 @@ impl EncodeError {
         Self { kind, message: Untrusted::capped(message).to_string().into() }
     }
 
-    /// Whose fault it is.
+    /// Why it failed, and whose fault it is.
     #[must_use]
     pub const fn kind(&self) -> EncodeErrorKind {
         self.kind

@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ErrorCode, RawJson, RawRef, Untrusted};
 
-/// An error that a peer reported, or that we report to it.
+/// An error object, received from a peer or to be sent to it.
 ///
-/// `message` and `data` of a received one are untrusted text. [`Display`](fmt::Display) caps the message and escapes
+/// `message` and `data` of a received one are untrusted. [`Display`](fmt::Display) truncates the message and escapes
 /// control characters; [`Debug`](fmt::Debug) shows only the length of the data.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ErrorObject {
-    /// What kind of fault.
+    /// The error code.
     pub code: ErrorCode,
-    /// One sentence for people.
+    /// A short description.
     pub message: String,
-    /// Anything more, raw. `null` counts as absent.
+    /// Additional data, as raw JSON. `null` counts as absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
 }
@@ -36,10 +36,10 @@ impl ErrorObject {
         self
     }
 
-    /// Reads one from its JSON text, as `serde_json::from_str` does, by code that is compiled here.
+    /// Parses an error object, as `serde_json::from_str` does, with code that is compiled in this crate.
     ///
     /// # Errors
-    /// When the text is not JSON, or no error object.
+    /// If the text is not JSON, or not an error object.
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
@@ -60,15 +60,15 @@ impl fmt::Display for ErrorObject {
 
 impl std::error::Error for ErrorObject {}
 
-/// An [`ErrorObject`] still inside the received text, or lent by an owned one.
+/// A borrowed [`ErrorObject`]: within the received text, or from an owned one.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ErrorObjectRef<'a> {
-    /// What kind of fault.
+    /// The error code.
     pub code: ErrorCode,
-    /// One sentence for people; borrowed unless it has escapes.
+    /// A short description; borrowed unless it has escapes.
     pub message: Cow<'a, str>,
-    /// Anything more, raw. `null` counts as absent.
+    /// Additional data, as raw JSON. `null` counts as absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<RawRef<'a>>,
 }

@@ -6,11 +6,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Untrusted;
 
-/// What ties an answer to its request.
+/// The id of a request, which its response repeats.
 ///
-/// Two ids are equal only when type and value are: `1` and `"1"` are different ids, and a peer that confuses them has
-/// not answered. [`Display`](fmt::Display) is the form for logs and keeps them apart: `1` against `"1"`, with control
-/// characters escaped and long strings cut.
+/// Two ids are equal if type and value are: `1` and `"1"` are different, and a response with the wrong one answers no request.
+/// [`Display`](fmt::Display) is for logs and shows the difference: `1` or `"1"`, with control characters escaped and long strings
+/// truncated.
+///
+/// `mcp_model::RequestId` is the id in the members of MCP types (such as a cancellation); that crate does not depend on this one.
 ///
 /// ```
 /// use mcp_jsonrpc::RequestId;
@@ -23,10 +25,10 @@ use crate::Untrusted;
 #[expect(clippy::exhaustive_enums, reason = "the specification fixes the two forms in every revision")]
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestId {
-    /// An integer. All of `i64` is read and written exactly; ids of our own stay below 2^53, because many peers keep
-    /// numbers as doubles.
+    /// An integer. Every `i64` is read and written exactly; the ids of [`InFlight`](crate::InFlight) are below 2^53, because many
+    /// peers keep numbers as doubles.
     Integer(i64),
-    /// A string, kept code point for code point.
+    /// A string, kept unchanged, without Unicode normalization.
     String(Box<str>),
 }
 

@@ -1,13 +1,13 @@
-//! The calls that wait for an answer, by the id that they were sent with.
+//! The calls in flight, by id.
 
 use std::fmt;
 
 use crate::RequestId;
 
-/// A bounded table of calls in flight that hands out their ids.
+/// A bounded table of calls in flight, which assigns their ids.
 ///
-/// Ids are 1, 2, 3, ... and never come twice in the life of a table; they end at 2^53 - 1, because many peers keep
-/// numbers as doubles. An answer is looked up in constant time, whatever number is in flight.
+/// Ids are 1, 2, 3, ... up to 2^53 - 1 (because many peers keep numbers as doubles), and no table uses one twice. A lookup takes
+/// constant time, whatever the number of calls in flight.
 ///
 /// ```
 /// use mcp_jsonrpc::{InFlight, Removed};
@@ -27,32 +27,31 @@ pub struct InFlight<T> {
     next: i64,
 }
 
-/// What became of a lookup by id.
+/// The result of [`InFlight::remove`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "an id is waited for, was waited for, or neither")]
 pub enum Removed<T> {
-    /// The call was waiting, and waits no longer.
+    /// The call was in flight, and has been removed.
     Found(T),
-    /// The id lies among those handed out but nothing waits for it: a second answer, or one after the call was given
-    /// up. (The few ids that the table skipped count as well.)
+    /// The id was assigned, but its call is no longer in flight: a second response, or one after the call was removed. (Ids that
+    /// the table skipped count as well.)
     Late,
-    /// The id was never handed out.
+    /// The id was never assigned.
     Unknown,
 }
 
-/// The table is full; gives the value back.
+/// The table is full. Returns the value.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Full<T> {
-    /// What was not inserted.
+    /// The value that was not inserted.
     pub value: T,
-    /// The most calls that may be in flight.
+    /// The maximum number of calls in flight.
     pub capacity: usize,
 }
 
 impl<T> InFlight<T> {
-    /// Most calls in flight by default: more than any peer was seen to work on at once, while their bookkeeping
-    /// stays within a few megabytes.
+    /// The default maximum of calls in flight: more than any known peer processes at once, and only a few megabytes of memory.
     pub const DEFAULT_CAPACITY: usize = 4096;
 
     /// Greatest id, 2^53 - 1.
@@ -64,16 +63,16 @@ impl<T> InFlight<T> {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
-    /// An empty table for at most `calls` calls. Memory is taken as they come.
+    /// An empty table for at most `calls` calls. Memory is allocated on demand.
     #[must_use]
     pub const fn with_capacity(calls: usize) -> Self {
         Self { slots: Vec::new(), len: 0, capacity: calls, next: 1 }
     }
 
-    /// Takes a call in and hands out its id.
+    /// Adds a call and assigns its id.
     ///
     /// # Errors
-    /// [`Full`] with the value when as many calls are in flight as may be.
+    /// [`Full`], with the value, if the maximum number of calls is in flight.
     pub fn insert(&mut self, value: T) -> Result<RequestId, Full<T>> {
         if self.len >= self.capacity || self.next > Self::MAX_ID {
             return Err(Full { value, capacity: self.capacity });
@@ -94,7 +93,7 @@ impl<T> InFlight<T> {
         Ok(RequestId::Integer(id))
     }
 
-    /// The call that waits under this id.
+    /// The call with this id.
     #[must_use]
     pub fn get(&self, id: &RequestId) -> Option<&T> {
         let id = id.as_integer()?;
@@ -102,7 +101,7 @@ impl<T> InFlight<T> {
         (*owner == id).then_some(value)
     }
 
-    /// The call that waits under this id.
+    /// The call with this id.
     pub fn get_mut(&mut self, id: &RequestId) -> Option<&mut T> {
         let id = id.as_integer()?;
         let slot = self.slot(id)?;
@@ -110,7 +109,7 @@ impl<T> InFlight<T> {
         (*owner == id).then_some(value)
     }
 
-    /// Takes the call out that waits under this id.
+    /// Removes the call with this id.
     pub fn remove(&mut self, id: &RequestId) -> Removed<T> {
         let Some(id) = id.as_integer().filter(|id| (1..self.next).contains(id)) else {
             return Removed::Unknown;
@@ -125,11 +124,11 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// The call in flight whose id this string spells in decimal digits.
+    /// The id of the call in flight whose number this string has, in decimal digits.
     ///
-    /// Some gateways turn number ids into strings. Such an answer never *is* the answer to the call (ids of different
-    /// types differ, and [`remove`](Self::remove) says [`Unknown`](Removed::Unknown)), but a caller that would rather
-    /// tolerate or at least name the fault than run into a timeout finds the call here.
+    /// Some gateways turn integer ids into strings. Such a response does not answer the call (ids of different types differ, and
+    /// [`remove`](Self::remove) returns [`Unknown`](Removed::Unknown)). Use this to tolerate or report it, instead of waiting for a
+    /// timeout.
     #[must_use]
     pub fn spelled_by(&self, id: &RequestId) -> Option<RequestId> {
         let text = id.as_str()?;
@@ -137,19 +136,19 @@ impl<T> InFlight<T> {
         (number.to_string() == text && self.get(&number).is_some()).then_some(number)
     }
 
-    /// Calls in flight.
+    /// The number of calls in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing is in flight.
+    /// Whether no call is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Most calls that may be in flight.
+    /// The maximum number of calls in flight.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
@@ -160,7 +159,7 @@ impl<T> InFlight<T> {
         self.slots.iter().flatten().map(|(id, value)| (RequestId::Integer(*id), value))
     }
 
-    /// Takes all calls out, oldest first. Their ids count as handed out from then on.
+    /// Removes all calls, oldest first. Responses to them are then [`Late`](Removed::Late).
     pub fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
         self.len = 0;
         let mut calls: Vec<_> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
@@ -194,7 +193,7 @@ impl<T> Default for InFlight<T> {
     }
 }
 
-/// Shows the numbers, not the calls.
+/// Shows the numbers only, not the calls.
 impl<T> fmt::Debug for InFlight<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InFlight")

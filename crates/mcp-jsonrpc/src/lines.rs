@@ -1,9 +1,8 @@
-//! Newline framing: bytes in, whole lines out.
+//! Newline framing: splits a byte stream into lines.
 //!
-//! A line is what lies between two LF bytes. The decoder owns the buffer that a transport reads into and lends the
-//! lines out of it, so that a byte is copied only when its line was unfinished at the end of the buffer. Lines are bytes to
-//! it, and a character split over two reads is whole again in its line. Only a line that nobody will see is read, for the
-//! call that it answers.
+//! A line is the text between two LF bytes. The decoder owns the buffer that a transport reads into, and lines borrow from it, so
+//! that a byte is copied only if its line was incomplete at the end of the buffer. Lines are bytes, so a character may be split over
+//! two reads. Only the content of a dropped line is examined, to find the call that it answers.
 
 use std::fmt;
 
@@ -11,13 +10,13 @@ use memchr::memchr;
 
 use crate::{AnswerScan, RequestId};
 
-/// Limits of a [`LineDecoder`]. A connection has more of them: `mcp_transport::stdio::LineLimits`.
+/// Limits of a [`LineDecoder`]. (`mcp_transport::stdio::LineLimits` are those of a whole connection.)
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LineLimits {
-    /// Longest line, in bytes without its line end. Default 16 MiB, as for a
-    /// [message](crate::DecodeLimits::max_bytes). A longer one is dropped as it comes in, reported with its length when
-    /// it ends, and costs no more memory than an allowed one; the lines after it are read as usual.
+    /// Maximum length of a line, in bytes without its line end. Default 16 MiB, as for a
+    /// [message](crate::DecodeLimits::max_bytes). A longer one is dropped while it arrives, reported with its length when
+    /// it ends, and takes no more memory than an allowed one; the lines after it are read as usual.
     pub max_line_bytes: usize,
 }
 
@@ -28,7 +27,7 @@ impl LineLimits {
         Self { max_line_bytes: 16 * 1024 * 1024 }
     }
 
-    /// With another [`max_line_bytes`](Self::max_line_bytes).
+    /// Sets [`max_line_bytes`](Self::max_line_bytes).
     #[must_use]
     pub const fn with_max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line_bytes = bytes;
@@ -44,18 +43,18 @@ impl Default for LineLimits {
 
 /// One line, without its line end.
 ///
-/// `Debug` shows its length only: what was received may hold secrets.
+/// `Debug` shows its length only: received text may contain secrets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Line<'a> {
     /// A line within the limit. Never blank.
     Text(&'a [u8]),
-    /// A line over the limit, of which nothing was kept.
+    /// A line over the limit; its content was dropped.
     #[non_exhaustive]
     Oversized {
         /// Its length.
         bytes: u64,
-        /// The call that it answers, where an [`AnswerScan`] found that beyond doubt.
+        /// The id of the call that it answers, if an [`AnswerScan`] found it.
         answer_to: Option<&'a RequestId>,
     },
 }
@@ -71,11 +70,11 @@ impl fmt::Debug for Line<'_> {
 
 /// Splits a byte stream into lines.
 ///
-/// LF ends a line; a CR before it is dropped; blank lines (empty or white space) are skipped unless they are over the limit;
-/// one byte order mark at the start of the stream is dropped. Work is linear in the bytes received, however they are cut, and nothing is
+/// LF ends a line; a CR before it is removed; blank lines (empty or white space) are skipped unless they are over the limit;
+/// a byte order mark at the start of the stream is removed. The work is linear in the bytes received, for any chunking, and nothing is
 /// allocated in steady state.
 ///
-/// Read into [`spare`](Self::spare), tell with [`commit`](Self::commit), then take lines until there is none:
+/// Read into [`spare`](Self::spare), call [`commit`](Self::commit), then take lines until there are no more:
 ///
 /// ```
 /// use mcp_jsonrpc::{Line, LineDecoder, LineLimits};
@@ -151,8 +150,8 @@ impl LineDecoder {
         }
     }
 
-    /// Room to read into: never empty, initialised, contents meaningless. Take all lines first, because what they
-    /// occupy is not given back before.
+    /// A buffer to read into: never empty, initialized, with arbitrary content. Take all lines first, because their memory is not
+    /// reused before.
     pub fn spare(&mut self) -> &mut [u8] {
         if !self.has_line() {
             self.shrink();
@@ -170,12 +169,12 @@ impl LineDecoder {
         self.buffer.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// Takes the first `bytes` bytes of [`spare`](Self::spare) as received; more than there is counts as all of it.
+    /// Marks the first `bytes` bytes of [`spare`](Self::spare) as received, or all if it is shorter.
     pub fn commit(&mut self, bytes: usize) {
         self.end = self.end.saturating_add(bytes).min(self.buffer.len());
     }
 
-    /// Takes a copy of received bytes, for transports that cannot read into [`spare`](Self::spare).
+    /// Copies received bytes, for transports that cannot read into [`spare`](Self::spare).
     pub fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let spare = self.spare();
@@ -186,7 +185,7 @@ impl LineDecoder {
         }
     }
 
-    /// Whether [`next_line`](Self::next_line) has something to give.
+    /// Whether [`next_line`](Self::next_line) would return a line.
     pub fn has_line(&mut self) -> bool {
         if self.found.is_none() {
             self.found = self.find();
@@ -194,7 +193,7 @@ impl LineDecoder {
         self.found.is_some()
     }
 
-    /// The next line, or None when more bytes are needed. It is lent until the decoder is used again.
+    /// The next line, or `None` if more bytes are needed. It borrows from the decoder.
     #[inline]
     pub fn next_line(&mut self) -> Option<Line<'_>> {
         if self.found.is_none() {
@@ -208,8 +207,8 @@ impl LineDecoder {
         self.lend()
     }
 
-    /// What the stream ended with, without a LF after it. The sender was cut off, or does not end its last line;
-    /// which one only the caller can judge.
+    /// The rest of the stream after its last LF: an incomplete line, or a last line without line end. Only the caller can tell
+    /// which.
     pub fn finish(&mut self) -> Option<Line<'_>> {
         if !self.has_line() {
             let end = std::mem::take(&mut self.end);
@@ -220,14 +219,13 @@ impl LineDecoder {
         self.next_line()
     }
 
-    /// Bytes received so far of a line over the limit that has not ended yet. A caller that will not wait for its end
-    /// can give the peer up here.
+    /// Bytes received so far of a line over the limit that has not ended yet; a caller may end the connection because of it.
     #[must_use]
     pub fn oversized_bytes(&self) -> Option<u64> {
         self.dropping.as_ref().map(|dropping| dropping.bytes)
     }
 
-    /// Bytes of heap that the buffer holds.
+    /// The size of the buffer on the heap, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.buffer.capacity()
@@ -381,7 +379,7 @@ impl LineDecoder {
     }
 }
 
-/// Shows sizes only: the buffer holds what was received.
+/// Shows sizes only: the buffer has received text.
 impl fmt::Debug for LineDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LineDecoder")

@@ -1,17 +1,16 @@
-//! The four kinds of message, with their parts still inside the received text.
+//! The four kinds of messages; their parts borrow from the received text.
 
 use std::{borrow::Cow, fmt};
 
 use crate::{DecodeError, ErrorObjectRef, RawRef, RequestId, Untrusted};
 
-/// What one received text holds.
+/// A message or a batch.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC 2.0 knows a message and a batch of them, nothing else")]
 pub enum Incoming<'a> {
     /// One message.
     Single(Message<'a>),
-    /// An array of messages, which revision 2025-03-26 allows and the later ones do not. Each item stands for itself:
-    /// one that is refused does not touch its neighbours.
+    /// A batch, which only revision 2025-03-26 allows. An invalid item does not affect the others.
     Batch(Vec<Result<Message<'a>, DecodeError>>),
 }
 
@@ -19,25 +18,25 @@ pub enum Incoming<'a> {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC 2.0 knows these four")]
 pub enum Message<'a> {
-    /// The peer asks and waits for an answer.
+    /// A request, which requires a response.
     Request(Request<'a>),
-    /// The peer tells and waits for nothing. It is never answered.
+    /// A notification, which has no response.
     Notification(Notification<'a>),
-    /// The peer answers with a result.
+    /// A response with a result.
     Response(Response<'a>),
-    /// The peer answers with an error, or reports a fault that it cannot tie to a request.
+    /// A response with an error, or an error without a request.
     Error(ErrorResponse<'a>),
 }
 
-/// A request from the peer. Its id is from the peer's own numbers and has nothing to do with ids of our calls.
+/// A request from the peer. Its id is the peer's and unrelated to the ids of this side's calls.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Request<'a> {
-    /// To be repeated in the answer, type and value.
+    /// The id, to be repeated in the response, with the same type and value.
     pub id: RequestId,
-    /// What is asked; borrowed unless it has escapes.
+    /// The method; borrowed unless it has escapes.
     pub method: Cow<'a, str>,
-    /// An object or an array; `null` counts as absent.
+    /// The params: an object or an array; `null` counts as absent.
     pub params: Option<RawRef<'a>>,
 }
 
@@ -45,35 +44,35 @@ pub struct Request<'a> {
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Notification<'a> {
-    /// What is told; borrowed unless it has escapes.
+    /// The method; borrowed unless it has escapes.
     pub method: Cow<'a, str>,
-    /// An object or an array; `null` counts as absent.
+    /// The params: an object or an array; `null` counts as absent.
     pub params: Option<RawRef<'a>>,
 }
 
-/// An answer to a call of ours.
+/// A response with a result to a call of this side.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Response<'a> {
     /// The id of the call.
     pub id: RequestId,
-    /// Any JSON value.
+    /// The result: any JSON value.
     pub result: RawRef<'a>,
 }
 
-/// An error answer to a call of ours.
+/// A response with an error to a call of this side.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorResponse<'a> {
-    /// The id of the call. None when the peer left it out or wrote `null`, because it could not read ours: over HTTP
-    /// it then answers the request that it came back for, on stdio it concerns no call in particular.
+    /// The id of the call. `None` if the peer could not read it and left it out or wrote `null`: over HTTP the error then belongs to
+    /// the request of that exchange, over stdio to no particular call.
     pub id: Option<RequestId>,
-    /// What went wrong.
+    /// The error object.
     pub error: ErrorObjectRef<'a>,
 }
 
 impl Message<'_> {
-    /// The id, where there is one.
+    /// The id, if there is one.
     #[must_use]
     pub fn id(&self) -> Option<&RequestId> {
         match self {
@@ -84,7 +83,7 @@ impl Message<'_> {
         }
     }
 
-    /// The method, where there is one.
+    /// The method, if there is one.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         match self {
@@ -95,7 +94,7 @@ impl Message<'_> {
     }
 }
 
-/// The method is capped, and the params show their length only.
+/// The method is truncated, and only the length of the params is shown.
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -106,7 +105,7 @@ impl fmt::Debug for Request<'_> {
     }
 }
 
-/// The method is capped, and the params show their length only.
+/// The method is truncated, and only the length of the params is shown.
 impl fmt::Debug for Notification<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Notification")

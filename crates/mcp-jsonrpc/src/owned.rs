@@ -1,4 +1,4 @@
-//! A message that outlives the text it was received in.
+//! A message that owns its parts.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -7,7 +7,7 @@ use crate::{
     Response,
 };
 
-/// A [`Message`] that lives on its own: to hand it to another task, or to keep it.
+/// A [`Message`] that owns its parts, to keep it or to move it to another task.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,13 +43,13 @@ impl std::fmt::Debug for Method {
 }
 
 impl Message<'_> {
-    /// Copies the parts, one allocation for each.
+    /// Copies the parts, with one allocation for each.
     #[must_use]
     pub fn to_owned(&self) -> OwnedMessage {
         self.keep(None)
     }
 
-    /// Keeps params, result and error data without copying them, by sharing the text that they lie in: see [`RawRef::to_shared`].
+    /// Shares the text that params, result and error data are in, without copying them; see [`RawRef::to_shared`].
     #[must_use]
     pub fn to_shared(&self, text: &Arc<String>) -> OwnedMessage {
         self.keep(Some(text))
@@ -75,7 +75,7 @@ impl Message<'_> {
 }
 
 impl OwnedMessage {
-    /// The message, lent.
+    /// The message, borrowed.
     #[must_use]
     pub fn as_message(&self) -> Message<'_> {
         match &self.0 {

@@ -1,18 +1,18 @@
-//! A plain answer, told from its edges without reading its result.
+//! Recognizes a plain response without reading its result.
 
 use std::fmt;
 
 use crate::{DecodeLimits, RequestId, depth::is_within};
 
-/// What [`plain_answer`] found.
+/// The result of [`plain_answer`].
 ///
-/// `Debug` leaves the result out: it may hold secrets.
+/// `Debug` leaves the result out: it may contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlainAnswer<'a> {
-    /// The id of the call. An integer: the ids that [`InFlight`](crate::InFlight) hands out are.
+    /// The id of the call: an integer, like all ids of [`InFlight`](crate::InFlight).
     pub id: RequestId,
-    /// What stands where the result must be, without surrounding white space. Nobody has looked at it.
+    /// The text of the result, without surrounding white space. It has not been validated.
     pub result: &'a str,
 }
 
@@ -22,15 +22,14 @@ impl fmt::Debug for PlainAnswer<'_> {
     }
 }
 
-/// Looks whether a text has the shape of an answer with a result: an object of `jsonrpc`, `id` and `result`, each once
-/// and in any order, and nothing else. Of the result only its brackets are counted, which takes a small part of the time that
-/// reading it takes.
+/// Recognizes a response with a result: an object with exactly the members `jsonrpc`, `id` and `result`, in any order. In the
+/// result only brackets are counted, which takes a small part of the time of reading it.
 ///
-/// The promise: **if** [`PlainAnswer::result`] parses as one JSON value, then the text is a valid message, and
-/// [`decode`](crate::decode) finds the same id and the same result in it. So a caller that knows the type of the awaited result
-/// parses it right away, and reads it once. Where that fails, or this gives `None`, `decode` tells what the text is.
+/// The guarantee: **if** [`PlainAnswer::result`] parses as one JSON value, then the text is a valid message, and
+/// [`decode`](crate::decode) finds the same id and the same result. So a caller that knows the type of the result can parse it
+/// at once, and reads it only once. If that fails, or this returns `None`, use `decode`.
 ///
-/// `None` also where the result is nested more deeply than [`DecodeLimits::max_depth`] allows.
+/// Returns `None`, too, if the result is nested more deeply than [`DecodeLimits::max_depth`] allows.
 ///
 /// ```
 /// use mcp_jsonrpc::{DecodeLimits, plain_answer};

@@ -1,4 +1,4 @@
-//! JSON text that nobody has parsed yet.
+//! Unparsed JSON text.
 
 use std::{fmt, sync::Arc};
 
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::{Untrusted, members};
 
-/// A borrowed piece of JSON text: the params, result or error data of a message, still inside the received text.
+/// Borrowed, unparsed JSON text: the params, result or error data of a message, within the received text.
 ///
-/// What [`decode`](crate::decode) promises of it: one value, strings closed, brackets matched, within the depth limit.
-/// Everything else (numbers, literals, commas, escapes, control characters) is checked when it is
-/// [parsed](Self::parse) into a type, or by [`validate`](Self::validate).
+/// [`decode`](crate::decode) guarantees that it is one value with closed strings and matching brackets, within the depth limit.
+/// Everything else (numbers, literals, commas, escapes, control characters) is checked by [`parse`](Self::parse) or
+/// [`validate`](Self::validate).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RawRef<'a>(&'a str);
 
@@ -27,18 +27,18 @@ impl<'a> RawRef<'a> {
         self.0
     }
 
-    /// Parses the text into a type, which may borrow from the received message.
+    /// Parses the text as a type, which may borrow from the received message.
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON or does not fit the type.
+    /// [`ParseError`] if the text is not valid JSON or does not have the shape of the type.
     pub fn parse<T: Deserialize<'a>>(self) -> Result<T, ParseError> {
         serde_json::from_str(self.0).map_err(|error| ParseError::new(&error))
     }
 
-    /// Parses a string. What `parse` does for one, compiled here.
+    /// Parses a string, as `parse::<String>` does, with code that is compiled in this crate.
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON, or no string that Unicode has.
+    /// [`ParseError`] if the text is not valid JSON or not a string of Unicode text.
     pub fn string(self) -> Result<String, ParseError> {
         self.parse()
     }
@@ -46,13 +46,13 @@ impl<'a> RawRef<'a> {
     /// The items of an array, each still unparsed.
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON, or no array.
+    /// [`ParseError`] if the text is not valid JSON or not an array.
     pub fn items(self) -> Result<Vec<Self>, ParseError> {
         let items: Vec<&RawValue> = self.parse()?;
         Ok(items.into_iter().map(Self::from).collect())
     }
 
-    /// The same text as `serde_json` keeps one.
+    /// The text as a `RawValue` of `serde_json`.
     ///
     /// # Errors
     /// [`ParseError`] when the text is not valid JSON.
@@ -60,17 +60,15 @@ impl<'a> RawRef<'a> {
         self.parse()
     }
 
-    /// As [`parse`](Self::parse), by a function that reads the type: one that is compiled already, where reading a type is
-    /// much code.
+    /// As [`parse`](Self::parse), with a function that reads the type. Use it to share compiled code for large types.
     ///
     /// # Errors
-    /// [`ParseError`] for the error of the function.
+    /// [`ParseError`] with the error of the function.
     pub fn parse_with<T>(self, read: fn(&'a str) -> serde_json::Result<T>) -> Result<T, ParseError> {
         read(self.0).map_err(|error| ParseError::new(&error))
     }
 
-    /// The members of these names, in their order, of an object whose other members do not matter. One that is `null` counts
-    /// as absent.
+    /// The members of an object with these names, in this order. Other members are ignored; `null` counts as absent.
     ///
     /// ```
     /// use mcp_jsonrpc::RawJson;
@@ -84,23 +82,23 @@ impl<'a> RawRef<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON or no object, or has one of these members twice.
+    /// [`ParseError`] if the text is not valid JSON or not an object, or has one of these members twice.
     pub fn members<const N: usize>(self, names: [&str; N]) -> Result<[Option<Self>; N], ParseError> {
         let mut found = [None; N];
         members::read(self.0, &names, &mut found).map_err(|error| ParseError::new(&error))?;
         Ok(found.map(|text| text.filter(|text| *text != "null").map(Self)))
     }
 
-    /// Whether the object has a member of this name, `null` or not.
+    /// Whether the object has a member with this name, even if it is `null`.
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON or no object.
+    /// [`ParseError`] if the text is not valid JSON or not an object.
     pub fn has_member(self, name: &str) -> Result<bool, ParseError> {
         members::has(self.0, name).map_err(|error| ParseError::new(&error))
     }
 
-    /// The object with each of these members set to its value, or without it where there is none. Its other members stay as
-    /// they are, in their order.
+    /// The object with each of these members set to its value, or removed if that is `None`. Other members are unchanged and keep
+    /// their order.
     ///
     /// ```
     /// use mcp_jsonrpc::RawJson;
@@ -112,15 +110,15 @@ impl<'a> RawRef<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`ParseError`] when the text is not valid JSON or no object.
+    /// [`ParseError`] if the text is not valid JSON or not an object.
     pub fn with_members(self, changes: &[(&str, Option<&RawJson>)]) -> Result<RawJson, ParseError> {
         RawJson::from_text(members::with(self.0, changes).map_err(|error| ParseError::new(&error))?)
     }
 
-    /// Checks that the text is valid JSON throughout. No allocation, no recursion.
+    /// Checks that the text is valid JSON. No allocation, no recursion.
     ///
     /// # Errors
-    /// [`ParseError`] with the place of the first fault.
+    /// [`ParseError`] with the position of the first error.
     pub fn validate(self) -> Result<(), ParseError> {
         serde_json::from_str::<&RawValue>(self.0).map(drop).map_err(|error| ParseError::new(&error))
     }
@@ -131,9 +129,9 @@ impl<'a> RawRef<'a> {
         RawJson(Repr::Copied(self.0.into()))
     }
 
-    /// Keeps the text without copying it, by sharing the message that it lies in. A text that lies elsewhere is copied.
+    /// Shares the message that the text is part of, without copying it. A text that is not part of it is copied.
     ///
-    /// Meant for large results: the whole message stays in memory as long as the piece does.
+    /// Meant for large results: the whole message stays in memory as long as the returned value.
     #[must_use]
     pub fn to_shared(self, message: &Arc<String>) -> RawJson {
         let start = (self.0.as_ptr() as usize).checked_sub(message.as_ptr() as usize);
@@ -155,18 +153,18 @@ impl<'a> From<&'a RawValue> for RawRef<'a> {
     }
 }
 
-/// Shows the length only: params and results may hold secrets.
+/// Shows the length only: params and results may contain secrets.
 impl fmt::Debug for RawRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawRef({} bytes)", self.0.len())
     }
 }
 
-/// An owned piece of JSON text, cheap to clone.
+/// Owned JSON text, cheap to clone.
 ///
-/// One that was received promises no more than a `mcp_jsonrpc::RawRef`; [`from_text`](Self::from_text) and
-/// [`from_serialize`](Self::from_serialize) make valid ones. Serializing it writes the text as it is, after checking a
-/// received one, so that invalid text is never passed on.
+/// Received text is only as valid as a `mcp_jsonrpc::RawRef`; that of [`from_text`](Self::from_text) and
+/// [`from_serialize`](Self::from_serialize) is valid JSON. Serializing writes the text unchanged; received text is validated first, so
+/// that invalid text is never forwarded.
 #[derive(Clone)]
 pub struct RawJson(Repr);
 
@@ -181,10 +179,10 @@ enum Repr {
 }
 
 impl RawJson {
-    /// Takes a JSON text, checking that it is valid. Surrounding white space is dropped.
+    /// Validates a JSON text. Surrounding white space is removed.
     ///
     /// # Errors
-    /// `mcp_jsonrpc::ParseError` with the place of the first fault.
+    /// `mcp_jsonrpc::ParseError` with the position of the first error.
     pub fn from_text(text: String) -> Result<Self, ParseError> {
         RawValue::from_string(text).map(Self::from_raw_value).map_err(|error| ParseError::new(&error))
     }
@@ -192,7 +190,7 @@ impl RawJson {
     /// Serializes a value.
     ///
     /// # Errors
-    /// `mcp_jsonrpc::ParseError` when the value has no JSON form (for example a map whose keys are not strings).
+    /// `mcp_jsonrpc::ParseError` if the value cannot be represented in JSON (such as a map whose keys are not strings).
     pub fn from_serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, ParseError> {
         serde_json::value::to_raw_value(value)
             .map(Self::from_raw_value)
@@ -220,10 +218,10 @@ impl RawJson {
         RawRef(self.as_str())
     }
 
-    /// Parses the text into a type that owns its parts.
+    /// Parses the text as a type that owns its parts.
     ///
     /// # Errors
-    /// `mcp_jsonrpc::ParseError` when the text is not valid JSON or does not fit the type.
+    /// `mcp_jsonrpc::ParseError` if the text is not valid JSON or does not have the shape of the type.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ParseError> {
         self.as_raw_ref().parse()
     }
@@ -235,7 +233,7 @@ impl From<Box<RawValue>> for RawJson {
     }
 }
 
-/// Equal when the texts are, byte for byte.
+/// Compares the texts byte by byte.
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
@@ -244,7 +242,7 @@ impl PartialEq for RawJson {
 
 impl Eq for RawJson {}
 
-/// Shows the length only: params and results may hold secrets.
+/// Shows the length only: params and results may contain secrets.
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RawJson({} bytes)", self.as_str().len())
@@ -279,9 +277,9 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
-/// JSON text that is invalid or does not fit the wanted type.
+/// The text is not valid JSON, or does not have the shape of the type.
 ///
-/// The message may quote a little of the text: it is capped, and control characters in it are escaped.
+/// The message may quote some of the text, truncated and with control characters escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     message: Box<str>,
@@ -306,19 +304,19 @@ impl ParseError {
         }
     }
 
-    /// Whether the text is not valid JSON at all, in contrast to valid JSON of another shape than wanted.
+    /// Whether the text is not valid JSON, as opposed to valid JSON of another shape.
     #[must_use]
     pub fn is_syntax(&self) -> bool {
         self.syntax
     }
 
-    /// The line of the fault, from 1; 0 when there is no place (a value that could not be serialized).
+    /// The line of the error, from 1; 0 if there is no position (a value that could not be serialized).
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The column of the fault in bytes, from 1; 0 when unknown.
+    /// The column of the error in bytes, from 1; 0 if unknown.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column

@@ -1,14 +1,15 @@
-//! Text that a peer wrote, made safe to show. The one place where it is escaped.
+//! Peer text, made safe to show.
 
 use std::fmt::{self, Write as _};
 
-/// Peer text made safe to print: cut to a number of bytes, and every control character (C0 except tab, DEL, C1), line or
-/// paragraph separator and format character (Unicode category `Cf`), and all that Unicode says to show as nothing
-/// (`Default_Ignorable_Code_Point`: zero-width characters, fillers, variation selectors), written as `\u{..}`, a line feed as `\n`.
+/// Peer text made safe for errors and logs: truncated to a number of bytes, and with every control character (C0 except tab, DEL, C1),
+/// line or paragraph separator, format character (Unicode category `Cf`) and invisible character (`Default_Ignorable_Code_Point`:
+/// zero-width characters, fillers, variation selectors) written as `\u{..}`, a line feed as `\n`.
 ///
-/// A terminal, a log viewer or a person is then not steered by a peer (escape sequences, forged log lines, reordered or
-/// hidden text). Letters that look like others, of another script or not, stay as they are. An escape is up to eight times as long
-/// as what it stands for.
+/// A peer can then not manipulate a terminal, a log or a reader (escape sequences, forged log lines, reordered or hidden text).
+/// Letters that look like others are not changed. An escape is up to eight times as long as the character.
+///
+/// `mcp_elicitation::Untrusted` is the type for dialogs: it keeps line feeds, and everything that a script needs.
 ///
 /// ```
 /// use mcp_jsonrpc::Untrusted;

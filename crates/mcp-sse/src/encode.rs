@@ -1,8 +1,7 @@
 //! Writing event streams: for servers, proxies and tests.
 //!
-//! What is written here reads back as the same event, and no text can break out of its field: line
-//! ends in data and comments start another line of the same field, and where a line end cannot be
-//! represented it is refused.
+//! What is written is parsed as the same event, and no text can end its field: line ends in data and comments start another
+//! line of the same field, and in fields that cannot contain a line end it is an error.
 //!
 //! ```
 //! use mcp_sse::encode::{self, Block};
@@ -20,7 +19,7 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
-/// One block of a stream: an event, or without data a message to the client's bookkeeping.
+/// One block of a stream: an event, or without data only an `id` or `retry`.
 ///
 /// Fields that are not set are not written. The order on the wire is `event`, `id`, `retry`, `data`.
 #[derive(Clone, Copy, Default)]
@@ -38,41 +37,40 @@ impl<'a> Block<'a> {
         Self { event_type: None, id: None, retry: None, data: None }
     }
 
-    /// The event's type. A client reads an absent or empty one as `message`.
+    /// Sets the event type. Clients treat an absent or empty one as `message`.
     #[must_use]
     pub const fn event_type(mut self, event_type: &'a str) -> Self {
         self.event_type = Some(event_type);
         self
     }
 
-    /// The event's id. An empty one clears the client's last event id.
+    /// Sets the event id. An empty one resets the client's last event ID.
     #[must_use]
     pub const fn id(mut self, id: &'a str) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// How long a client waits before it reconnects. Written in whole milliseconds, rounded up, and
-    /// no more than `u64::MAX` of them.
+    /// Sets the reconnection time (`retry`). Written in whole milliseconds, rounded up, at most `u64::MAX`.
     #[must_use]
     pub const fn retry(mut self, retry: Duration) -> Self {
         self.retry = Some(retry);
         self
     }
 
-    /// The event's data: a `data` line for each of its lines. CRLF and CR read back as LF. Without
-    /// this a client dispatches no event; with an empty text it dispatches an event without data.
+    /// Sets the data: one `data` field for each line. CRLF and CR are parsed as LF. Without data a client dispatches no event;
+    /// with an empty text it dispatches an event with empty data.
     #[must_use]
     pub const fn data(mut self, data: &'a str) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// Appends the block and its blank line to `stream`.
+    /// Appends the block, with its blank line, to `stream`.
     ///
     /// # Errors
     ///
-    /// [`EncodeError`] if the type or id has a line end, or the id has a NUL. Nothing is written then.
+    /// [`EncodeError`] if the event type or id contains a line end, or the id contains a NUL. Nothing is written then.
     pub fn write(&self, stream: &mut Vec<u8>) -> Result<(), EncodeError> {
         let event_type = self.event_type.unwrap_or_default();
         if memchr2(b'\n', b'\r', event_type.as_bytes()).is_some() {
@@ -115,8 +113,8 @@ impl fmt::Debug for Block<'_> {
     }
 }
 
-/// Appends a comment and a blank line. Clients ignore it; it keeps the connection from looking idle.
-/// Write it between blocks only: its blank line would end a block that is half written.
+/// Appends a comment and a blank line. Clients ignore it; it serves as keep-alive. Write it between blocks only, because its blank
+/// line would end an incomplete block.
 pub fn comment(stream: &mut Vec<u8>, text: &str) {
     lines(stream, ": ", text);
     stream.push(b'\n');
@@ -140,15 +138,15 @@ fn line(stream: &mut Vec<u8>, prefix: &str, value: &str) {
     stream.push(b'\n');
 }
 
-/// A field cannot be represented in an event stream.
+/// A field that cannot be represented in an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The event type has a CR or LF, which would end its field.
+    /// The event type contains a CR or LF, which would end its field.
     LineEndInEventType,
-    /// The id has a CR or LF, which would end its field.
+    /// The id contains a CR or LF, which would end its field.
     LineEndInId,
-    /// The id has a NUL, which makes clients ignore it.
+    /// The id contains a NUL, for which clients ignore it.
     NulInId,
 }
 

@@ -1,13 +1,13 @@
-//! Events as the parser hands them out: lent for as long as the caller looks at them, or owned.
+//! Events of the parser, borrowed or owned.
 
 use std::fmt;
 
 /// The type of an event that names none.
 pub(crate) const DEFAULT_TYPE: &str = "message";
 
-/// One dispatched event, lent by the parser until its next call.
+/// A dispatched event, which borrows from the parser or its input.
 ///
-/// `Debug` shows sizes only: the data is the application's, and an id may carry a session.
+/// `Debug` shows sizes only: data and id may be confidential.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     event_type: &'a str,
@@ -26,34 +26,34 @@ impl<'a> Event<'a> {
         Self { event_type, data, last_event_id, has_own_id }
     }
 
-    /// The value of the block's last `event` field, or `message` where that is absent or empty.
+    /// The event type: the value of the block's last `event` field, or `message` if that is absent or empty.
     #[must_use]
     pub const fn event_type(&self) -> &'a str {
         if self.event_type.is_empty() { DEFAULT_TYPE } else { self.event_type }
     }
 
-    /// The values of the block's `data` fields, joined by line feeds. Can be empty: a block whose
-    /// only `data` field is empty is an event.
+    /// The data: the values of the block's `data` fields, joined by line feeds. May be empty: a block with an empty `data`
+    /// field is an event.
     #[must_use]
     pub const fn data(&self) -> &'a str {
         self.data
     }
 
-    /// The last event id of the stream once this event was dispatched: the event's own, or the one
-    /// that an earlier block set. Empty if there is none.
+    /// The last event ID of the stream when this event was dispatched: the event's own, or the one that an earlier block set.
+    /// Empty if there is none.
     #[must_use]
     pub const fn last_event_id(&self) -> &'a str {
         self.last_event_id
     }
 
-    /// The id of this very event; `None` where its block had no valid `id` field, and `Some("")` where that cleared the last
-    /// event id. To pass an event on as it came; to resume, [`last_event_id`](Self::last_event_id) counts.
+    /// The id of the event itself: `None` if its block had no valid `id` field, `Some("")` if that reset the last event ID. Use it to
+    /// forward an event unchanged; to resume a stream use [`last_event_id`](Self::last_event_id).
     #[must_use]
     pub const fn id(&self) -> Option<&'a str> {
         if self.has_own_id { Some(self.last_event_id) } else { None }
     }
 
-    /// Copies the event out of the parser, with one allocation.
+    /// Copies the event, with one allocation.
     #[must_use]
     pub fn into_owned(self) -> OwnedEvent {
         let size = self.data.len() + self.event_type.len() + self.last_event_id.len();
@@ -69,7 +69,7 @@ impl fmt::Debug for Event<'_> {
     }
 }
 
-/// One dispatched event that lives on its own, in a single allocation.
+/// A dispatched event that owns its text, in a single allocation.
 ///
 /// `Debug` shows sizes only, as for [`Event`].
 #[derive(Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl OwnedEvent {
         )
     }
 
-    /// The data alone, without a copy.
+    /// The data, without a copy.
     #[must_use]
     pub fn into_data(mut self) -> String {
         self.text.truncate(self.data_end);

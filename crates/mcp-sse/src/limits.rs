@@ -1,17 +1,15 @@
-//! What one event may cost, and the error that says which of these bounds it broke.
+//! The limits of an event, and the error for exceeding one.
 
 use std::error::Error;
 use std::fmt;
 
-/// Bounds on what a peer can make the parser keep in memory.
+/// Limits on what a peer can make the parser keep in memory.
 ///
-/// The parser keeps nothing else: comments, unknown fields and `retry` lines are skipped as they
-/// arrive and lines are never buffered as such, so there is no line limit. At its worst a parser
-/// holds `max_event_data_bytes`, four times `max_event_id_bytes`, twice `max_event_type_bytes` and
-/// 64 KiB.
+/// The parser keeps nothing else: comments, unknown fields and `retry` lines are skipped while they arrive, and lines are not
+/// buffered, so there is no line limit. A parser takes at most `max_event_data_bytes`, four times `max_event_id_bytes`, twice
+/// `max_event_type_bytes` and 64 KiB of memory.
 ///
-/// Sizes count decoded text: an invalid byte counts as the three bytes of the U+FFFD that
-/// replaces it.
+/// Sizes are those of the decoded text: an invalid byte counts as the three bytes of the U+FFFD that replaces it.
 ///
 /// ```
 /// use mcp_sse::Limits;
@@ -22,16 +20,15 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of one event's data, with the line feeds that join its lines. Default: 16 MiB, enough
-    /// for a tool result with a large image in base64, and small enough for dozens of streams at
-    /// once. Over it, that event is skipped and reported as a [`LimitError`].
+    /// Maximum length of an event's data in bytes, including the line feeds between its lines. Default: 16 MiB, enough for a tool
+    /// result with a large image in base64, and small enough for dozens of streams at once. A larger event is skipped and
+    /// reported as a [`LimitError`].
     pub max_event_data_bytes: usize,
-    /// Bytes of one event id. Default: 64 KiB, which is already more than servers accept back in a
-    /// `Last-Event-ID` header. Over it, that event is skipped, the last event id stays what it was,
-    /// and a [`LimitError`] is reported.
+    /// Maximum length of an event id in bytes. Default: 64 KiB, more than servers accept in a `Last-Event-ID` header. An event with
+    /// a longer id is skipped and reported as a [`LimitError`]; the last event ID does not change.
     pub max_event_id_bytes: usize,
-    /// Bytes of one event type. Default: 64 KiB; real types are a word. Over it, that event is
-    /// skipped and reported as a [`LimitError`].
+    /// Maximum length of an event type in bytes. Default: 64 KiB; usual types are a word. An event with a longer type is skipped
+    /// and reported as a [`LimitError`].
     pub max_event_type_bytes: usize,
 }
 
@@ -74,7 +71,7 @@ impl Default for Limits {
     }
 }
 
-/// Names one bound of [`Limits`]. Errors of `mcp-transport` and `mcp-client` carry a `Limit` of their own, for all their limits.
+/// One of the [`Limits`]. (The errors of `mcp-transport` and `mcp-client` have a `Limit` type of their own.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -86,10 +83,9 @@ pub enum Limit {
     EventType,
 }
 
-/// An event was larger than the caller allows; the one error that a stream can cause.
+/// An event exceeds a limit. This is the only error that a stream can cause.
 ///
-/// The event is lost, the stream is not: the parser skips to the blank line that ends the event and
-/// goes on with the next one.
+/// The event is lost, but not the stream: the parser skips to the blank line that ends the event and continues with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitError {
     limit: Limit,
@@ -101,13 +97,13 @@ impl LimitError {
         Self { limit, max_bytes }
     }
 
-    /// Which bound was broken.
+    /// The limit that was exceeded.
     #[must_use]
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// The bound's value, in bytes.
+    /// Its value in bytes.
     #[must_use]
     pub const fn max_bytes(&self) -> usize {
         self.max_bytes

@@ -1,9 +1,8 @@
 //! The incremental parser: bytes in, events out.
 //!
-//! Implements "Parsing an event stream" and "Interpreting an event stream" of the WHATWG HTML
-//! standard, section 9.2. `lines` knows the syntax, `fields` the meaning. Values go straight into
-//! the buffer of their field; a line as such is never stored. An event whose one `data` line lies in
-//! a single piece of input is lent from there and touches no buffer at all.
+//! Implements "Parsing an event stream" and "Interpreting an event stream" of the WHATWG HTML standard, section 9.2. `lines` has
+//! the syntax, `fields` the meaning. Values are written directly to the buffer of their field; lines are not stored. An event whose
+//! only `data` line is in a single piece of input borrows from it and uses no buffer.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,12 +14,10 @@ use crate::lines::{Dispatch, Lines};
 
 /// A push parser for one event stream.
 ///
-/// Feed it the bytes of the stream in any pieces and call [`next`](Self::next) until it returns
-/// `None`. It does no I/O and knows no clock. The end of the stream needs no call: what follows the
-/// last blank line is not an event, and its id does not count.
+/// Pass it the bytes of the stream in pieces of any size and call [`next`](Self::next) until it returns `None`. It does no I/O and
+/// reads no clock. The end of the stream needs no call: what follows the last blank line is not an event, and its id does not count.
 ///
-/// For a reconnected stream either call [`reset`](Self::reset), which keeps the last event id and
-/// the buffers, or make a new parser.
+/// For a new connection either call [`reset`](Self::reset), which keeps the last event ID and the buffers, or create a new parser.
 pub struct Parser {
     lines: Lines,
     fields: Fields,
@@ -29,19 +26,18 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser at the start of a stream, with no last event id.
+    /// A parser at the start of a stream, without a last event ID.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { lines: Lines::new(), fields: Fields::new(limits), lent: false }
     }
 
-    /// Reads on to the next event and advances `input` behind it.
+    /// Parses up to the next event and advances `input` past it.
     ///
-    /// `None` means that `input` is used up and more is needed. The event is lent from `input` or
-    /// from the parser, until the parser's next call. An event is returned as soon as its blank line
-    /// has a line end; a CR is not held back in case an LF follows.
+    /// `None` means that `input` is used up and more is needed. The event borrows from `input` or from the parser. It is
+    /// returned as soon as its blank line has ended: after a CR the parser does not wait for an LF.
     ///
-    /// A buffer that one large event needed (over 256 KiB) is given back by the call after it.
+    /// The buffer of a large event (over 256 KiB) is freed by the next call.
     ///
     /// ```
     /// use mcp_sse::{Limits, Parser};
@@ -60,22 +56,19 @@ impl Parser {
     ///
     /// # Errors
     ///
-    /// [`LimitError`] when the current block breaks one of the [`Limits`], once for that block. No
-    /// event comes of it, its `id` (unless that is what was too long) and `retry` still count, so
-    /// that a resumed stream does not begin with the same event again. The parser stays usable:
-    /// call it again and it goes on behind the block, in constant memory. That way one oversized
-    /// message does not cost the caller the others on a shared stream; a caller who wants to give
-    /// the stream up just drops the parser.
+    /// [`LimitError`] if the current block exceeds one of the [`Limits`], once for each such block. Its event is not dispatched,
+    /// but its `id` (unless that is too long) and `retry` count, so that a resumed stream does not begin with the same event
+    /// again. The parser remains usable: the next call skips to the end of the block, in constant memory, so that one oversized
+    /// message does not affect others on the same stream.
     #[inline]
     pub fn next<'p, 'i: 'p>(&'p mut self, input: &mut &'i [u8]) -> Result<Option<Event<'p>>, LimitError> {
         let dispatch = self.advance(input)?;
         Ok(dispatch.map(|dispatch| self.event(dispatch)))
     }
 
-    /// As [`next`](Self::next), with an event that outlives the call.
+    /// As [`next`](Self::next), with an owned event.
     ///
-    /// Costs one allocation; the data of a large event (over 256 KiB) is moved out of the parser
-    /// instead of being copied.
+    /// Costs one allocation; the data of a large event (over 256 KiB) is moved out of the parser instead of copied.
     ///
     /// # Errors
     ///
@@ -93,57 +86,51 @@ impl Parser {
         Ok(Some(self.event(dispatch).into_owned()))
     }
 
-    /// Prepares for the bytes of a new connection: forgets the unfinished block and expects a byte
-    /// order mark again. The last event id, `retry` and the buffers stay;
-    /// [`id_seen`](Self::id_seen) becomes false.
+    /// Prepares for a new connection: discards an incomplete block and allows a byte order mark again. The last event ID, `retry`
+    /// and the buffers are kept; [`id_seen`](Self::id_seen) becomes false.
     ///
-    /// The text of the standard starts each connection with an empty id buffer, so that the first
-    /// event without an id would clear the last event id. Here, as the web platform tests expect,
-    /// it stays until the server sends another one: a cursor that the server did not touch must not
-    /// get lost.
+    /// By the text of the standard each connection starts with an empty last event ID buffer, so that the first event without an
+    /// id would reset the last event ID. Here, as the web platform tests expect, it is kept until the server sends another one.
     pub fn reset(&mut self) {
         self.lines = Lines::new();
         self.fields.reset();
         self.lent = false;
     }
 
-    /// The id to resume from: that of the last block that ended with its blank line and had a valid
-    /// `id` field, whether or not it was an event. Empty if there is none, or if the server cleared
-    /// it with an empty `id`; then send no `Last-Event-ID`.
+    /// The last event ID, from which to resume: that of the last complete block with a valid `id` field, with or without data.
+    /// Empty if there is none, or if the server reset it with an empty `id`; then send no `Last-Event-ID`.
     ///
-    /// It never contains NUL, CR or LF, but may hold any other text; send it as UTF-8 bytes.
+    /// It contains no NUL, CR or LF, but may contain any other text; send it as UTF-8.
     #[must_use]
     pub fn last_event_id(&self) -> &str {
         &self.fields.last_event_id
     }
 
-    /// Whether a block of this connection set the last event id, even to nothing.
+    /// Whether a block of this connection has set the last event ID, even to the empty string.
     #[must_use]
     pub const fn id_seen(&self) -> bool {
         self.fields.id_seen
     }
 
-    /// Whether a block has begun that has not ended: something other than comments and blank lines
-    /// came after the last blank line.
+    /// Whether a block is incomplete: something other than comments has arrived since the last blank line.
     ///
-    /// A caller can bound how long an event may take to arrive: start a clock when this turns true,
-    /// stop it when an event comes or this is false again. At the end of a stream it tells that the
-    /// stream broke off inside an event.
+    /// A caller can use it to limit the time for one event: start a timer when it becomes true, and stop it when an event
+    /// is returned or it becomes false. At the end of a stream it says that the stream ended within an event.
     #[must_use]
     pub const fn inside_block(&self) -> bool {
         self.fields.begun || self.lines.inside_field()
     }
 
-    /// The wait before reconnecting that the server asked for last, as soon as the line has ended.
+    /// The reconnection time that the server sent last (`retry`). It counts as soon as its line has ended.
     ///
-    /// Numbers over `u64::MAX` milliseconds count as that. [`Reconnect`](crate::Reconnect) decides
-    /// whether so long a wait is acceptable.
+    /// Numbers over `u64::MAX` milliseconds count as `u64::MAX`. [`Reconnect`](crate::Reconnect) decides whether to accept a long
+    /// one.
     #[must_use]
     pub const fn retry(&self) -> Option<Duration> {
         self.fields.retry
     }
 
-    /// The limits that the parser was made with.
+    /// The limits of the parser.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.fields.limits

@@ -1,45 +1,42 @@
-//! When to reconnect to a stream that ended, and when to give it up. Pure: the caller waits, and
-//! supplies the randomness.
+//! When to reconnect to a stream that ended, and when to give up. No clock and no random numbers: the caller waits and supplies
+//! the jitter.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// The largest share that jitter may take off a delay.
+/// The largest fraction that jitter may subtract from a delay.
 const MAX_JITTER: f64 = 0.5;
 
 /// How a [`Reconnect`] schedule behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectConfig {
-    /// The first delay while the server has not named one. Default: 1 s. Each further delay without
-    /// progress is half as long again.
+    /// The first delay if the server has sent no `retry`. Default: 1 s. Each further delay without progress is 1.5 times as
+    /// long.
     pub initial_delay: Duration,
-    /// The longest delay of our own. Default: 30 s, so that a server that is back is found again
-    /// before a person gives up.
+    /// The maximum delay if the server has sent no `retry`. Default: 30 s, so that a server that is back is found before a user
+    /// gives up.
     pub max_delay: Duration,
-    /// The longest `retry` that is acceptable. Default: 5 min. A server's `retry` is never shortened,
-    /// so a longer one ends the schedule with [`ReconnectError::RetryTooLong`]: a hostile server
-    /// could otherwise park a caller for centuries.
+    /// The maximum `retry` that is accepted. Default: 5 min. A server's `retry` is never shortened; a longer one ends the schedule
+    /// with [`ReconnectError::RetryTooLong`], because a hostile server could otherwise make a caller wait for ever.
     pub max_retry: Duration,
-    /// What counts as a quick reconnect: one whose `retry` is shorter than this. Default: 500 ms. It is
-    /// also the delay once [`max_quick`](Self::max_quick) is used up, the only case in which a
-    /// server's `retry` is lengthened.
+    /// A reconnect with a `retry` below this is a quick one. Default: 500 ms. It is also the delay after
+    /// [`max_quick`](Self::max_quick) of them, the only case in which a server's `retry` is extended.
     pub min_delay: Duration,
-    /// How many quick reconnects in a row are made after exactly the server's `retry`. Default: 10,
-    /// for a server that closes streams while it works, as it may. Progress does not count here: a
-    /// server that asks for `retry: 0` and sends one small event a connection would otherwise make
-    /// the caller connect as fast as it can, for ever.
+    /// The maximum number of consecutive quick reconnects with exactly the server's `retry`. Default: 10, for a server that closes
+    /// streams while it works, as it may. Progress does not reset this count: a server that sends `retry: 0` and one small event
+    /// per connection would otherwise make the caller reconnect as fast as possible, for ever.
     pub max_quick: u32,
-    /// How many reconnects in a row may bring no progress. Default: 5. After them the schedule ends
-    /// with [`ReconnectError::NoProgress`]: a server that accepts and closes in a loop would
-    /// otherwise be polled for ever.
+    /// The maximum number of consecutive reconnects without progress. Default: 5. After them the schedule ends with
+    /// [`ReconnectError::NoProgress`], because a caller would otherwise reconnect for ever to a server that accepts and closes each
+    /// connection.
     pub max_attempts: u32,
 }
 
 impl ReconnectConfig {
-    /// The defaults: 1 s growing to 30 s, `retry` up to 5 min, 10 quick reconnects, then 500 ms at
-    /// least, 5 attempts without progress.
+    /// The defaults: delays from 1 s to 30 s, `retry` up to 5 min, 10 quick reconnects and then at least 500 ms, 5 reconnects
+    /// without progress.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -101,10 +98,10 @@ impl Default for ReconnectConfig {
     }
 }
 
-/// The schedule of one stream, across all the connections that carry it.
+/// The reconnect schedule of one stream, across all its connections.
 ///
-/// After each connection, tell it where the stream stands ([`observe`](Self::observe)), then ask for
-/// the [`next_delay`](Self::next_delay), wait that long, and connect with the last event id.
+/// After each connection, call [`observe`](Self::observe) with the state of the parser, then [`next_delay`](Self::next_delay), wait that
+/// long, and connect with the last event ID.
 ///
 /// ```
 /// use std::time::Duration;
@@ -144,11 +141,11 @@ impl Reconnect {
         }
     }
 
-    /// Takes over what a connection brought: see [`Parser::last_event_id`](crate::Parser::last_event_id)
-    /// and [`Parser::retry`](crate::Parser::retry).
+    /// Records the state after a connection: [`Parser::last_event_id`](crate::Parser::last_event_id) and
+    /// [`Parser::retry`](crate::Parser::retry).
     ///
-    /// A last event id that moved is progress: attempts count from zero again. A `retry` stays in
-    /// force until another one comes.
+    /// A new last event ID is progress, and resets the count of attempts. A `retry` remains in effect until the server sends
+    /// another one.
     pub fn observe(&mut self, last_event_id: &str, retry: Option<Duration>) {
         if self.last_event_id != last_event_id {
             last_event_id.clone_into(&mut self.last_event_id);
@@ -157,15 +154,14 @@ impl Reconnect {
         self.retry = retry.or(self.retry);
     }
 
-    /// Records progress that the last event id does not show, such as a message on a stream whose
-    /// server sends no ids.
+    /// Records progress without a new last event ID, such as a message on a stream without ids.
     pub const fn progress(&mut self) {
         self.attempts = 0;
         self.backoff = self.config.initial_delay;
     }
 
-    /// Records that a connection lasted so long that connecting again is no loop, however soon. This is
-    /// progress, and quick reconnects count from zero again.
+    /// Records that a connection stood long enough for an immediate reconnect to be harmless. This is progress, and also resets the
+    /// count of quick reconnects.
     pub const fn lasted(&mut self) {
         self.quick = 0;
         self.progress();
@@ -173,16 +169,15 @@ impl Reconnect {
 
     /// The delay before the next connection, which counts as one attempt.
     ///
-    /// With a `retry` from the server that is the delay, to the millisecond, but for the bound on
-    /// [quick](ReconnectConfig::max_quick) ones. Otherwise it is our
-    /// own backoff, less the share `jitter` of it: a random number from 0.0 to 0.5 that keeps clients
-    /// of a restarted server from coming back all at once. Other numbers count as the nearer end of
-    /// that range, and NaN as 0.
+    /// If the server has sent a `retry`, that is exactly the delay, except for the limit on
+    /// [quick reconnects](ReconnectConfig::max_quick). Otherwise the delay is the current backoff, reduced by the fraction `jitter`: a
+    /// random number from 0.0 to 0.5, so that the clients of a restarted server do not all reconnect at once. Other numbers count
+    /// as the nearer end of that range, and NaN as 0.
     ///
     /// # Errors
     ///
-    /// [`ReconnectError::RetryTooLong`] and [`ReconnectError::NoProgress`]: give the stream up. The
-    /// schedule is unchanged then, and answers the same until something is observed.
+    /// [`ReconnectError::RetryTooLong`] and [`ReconnectError::NoProgress`]: give up the stream. The schedule is unchanged then, and
+    /// returns the same error until progress or another `retry` is recorded.
     pub fn next_delay(&mut self, jitter: f64) -> Result<Duration, ReconnectError> {
         let ReconnectConfig { max_retry, max_attempts, max_delay, min_delay, max_quick, .. } = self.config;
         if self.attempts >= max_attempts {
@@ -208,7 +203,7 @@ impl Reconnect {
         Ok(delay)
     }
 
-    /// Reconnects handed out since the last progress.
+    /// Attempts since the last progress.
     #[must_use]
     pub const fn attempts(&self) -> u32 {
         self.attempts
@@ -233,20 +228,20 @@ fn shorten(delay: Duration, jitter: f64) -> Duration {
     Duration::try_from_secs_f64(less).map_or(delay, |less| delay.saturating_sub(less))
 }
 
-/// Why a stream is to be given up.
+/// Why to give up a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconnectError {
-    /// [`ReconnectConfig::max_attempts`] reconnects in a row brought no progress.
+    /// [`ReconnectConfig::max_attempts`] consecutive reconnects brought no progress.
     NoProgress {
-        /// That number.
+        /// The maximum number of reconnects without progress.
         max_attempts: u32,
     },
-    /// The server asked for a longer wait than [`ReconnectConfig::max_retry`].
+    /// The server's `retry` is longer than [`ReconnectConfig::max_retry`].
     RetryTooLong {
-        /// The wait it asked for.
+        /// The server's `retry`.
         retry: Duration,
-        /// The longest acceptable one.
+        /// The maximum that is accepted.
         max_retry: Duration,
     },
 }
