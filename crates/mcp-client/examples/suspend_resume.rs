@@ -4,9 +4,9 @@
 //! cargo run --example suspend_resume
 //! ```
 //!
-//! Three programs take part, all of them this one: the first makes a call, finds that the server wants to know something, writes the
-//! call to a file and ends. The second reads the file, has the answer, and gets the result. The server is a process of its own each time:
-//! it remembers nothing either. That is what 2026-07-28 made possible.
+//! Three programs take part, all of them this one. The first makes a call for which the server needs input, writes the call to a file
+//! and ends. The second reads the file, answers the question in it, and gets the result. The server is another process each time and
+//! keeps no state either. That is possible since 2026-07-28.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the shell")]
 
@@ -15,10 +15,10 @@ use std::process::{Command, ExitCode};
 
 use mcp_client::model::CallToolResult;
 use mcp_client::{
-    Answer, Client, ElicitRequest, ElicitResult, ElicitationContext, Outcome, StdioServer, SuspendedCall,
-    read_structured,
+    Answer, Client, ElicitRequest, ElicitResult, ElicitationContext, Form, InputRequest, Outcome,
+    StdioServer, SuspendedCall, read_structured,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -63,10 +63,10 @@ fn both() -> Result<(), Failure> {
 
 async fn connect() -> Result<Client, Failure> {
     let server = StdioServer::new(std::env::current_exe()?).arg("--serve");
-    // Without a handler no question is allowed. Here nobody is asked at once, so this one has nothing to do.
+    // Without a handler the client declares no elicitation. This one is never called, because the call is suspended instead.
     let handler = |_: ElicitRequest, _: ElicitationContext| async { ElicitResult::cancel() };
     Ok(Client::builder("suspend-resume", env!("CARGO_PKG_VERSION"))
-        // The call is good for the server of this name, wherever that is by then.
+        // The suspended call is bound to this name, and not to the command or URL of the server.
         .server_name("restaurant")
         .on_elicitation(handler)
         .connect(server)
@@ -78,27 +78,27 @@ async fn suspend(file: &Path) -> Result<(), Failure> {
     let outcome = client.call_tool("book_table", json!({})).or_suspend().await?;
     client.close().await;
     let Outcome::Suspended(call) = outcome else { return Err("the server asked nothing".into()) };
-    for request in call.requests.values() {
-        let question: Value = request.parse()?;
-        let message = question.pointer("/params/message").and_then(Value::as_str).unwrap_or_default();
-        println!("process {}: {} wants to know: {message}", std::process::id(), call.method);
+    for question in call.questions()?.values() {
+        let InputRequest::Elicit(question) = question else { return Err("no elicitation".into()) };
+        println!("process {}: {} needs input: {}", std::process::id(), call.method, question.message());
     }
     std::fs::write(file, serde_json::to_vec(&call)?)?;
-    println!("process {}: put the call away, and ends", std::process::id());
+    println!("process {}: stored the call, and ends", std::process::id());
     Ok(())
 }
 
 async fn resume(file: &Path) -> Result<(), Failure> {
     let call: SuspendedCall = serde_json::from_slice(&std::fs::read(file)?)?;
-    println!("process {}: took up {call:?}", std::process::id());
-    let mut content = Map::new();
-    content.insert("name".to_owned(), json!("Ada"));
-    content.insert("seating".to_owned(), json!("window"));
-    let answers: Vec<(String, Answer)> = call
-        .requests
-        .keys()
-        .map(|key| (key.clone(), Answer::Elicit(ElicitResult::accept(content.clone()))))
-        .collect();
+    println!("process {}: resumes {call:?}", std::process::id());
+    let mut answers = Vec::new();
+    for (key, question) in call.questions()? {
+        let InputRequest::Elicit(ElicitRequest::Form(form)) = &question else { return Err("no form".into()) };
+        // A user interface shows the form; `Form` keeps what the user has entered so far, and the errors.
+        let mut form = Form::new(form);
+        form.set_text("name", "Ada")?;
+        form.set_text("seating", "window")?;
+        answers.push((key.to_owned(), Answer::Elicit(form.submit()?)));
+    }
     let client = connect().await?;
     let booked: CallToolResult = client.resume(call, answers).await?;
     client.close().await;

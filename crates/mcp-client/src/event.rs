@@ -103,6 +103,40 @@ impl Queued for ClientEvent {
 ///
 /// A listener that falls behind by more than the builder's `event_capacity` or `event_capacity_bytes` loses the oldest events
 /// and gets [`ClientEvent::Missed`] with their number; the connection never waits for it.
+///
+/// # As a `Stream`
+///
+/// This crate does not depend on `futures_core`, whose `Stream` takes a few lines. ([`Elicitations`](crate::Elicitations),
+/// [`Subscription`](crate::Subscription) and the events of a host have the same method.) With `futures_util` it is
+/// `stream::poll_fn(move |context| events.poll_next(context))`.
+///
+/// ```
+/// use std::pin::Pin;
+/// use std::task::{Context, Poll};
+///
+/// use futures_core::Stream;
+/// use mcp_client::{Change, ClientEvent, Error, Events, Subscription};
+///
+/// struct EventStream(Events);
+///
+/// impl Stream for EventStream {
+///     type Item = ClientEvent;
+///
+///     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
+///         self.0.poll_next(context)
+///     }
+/// }
+///
+/// struct ChangeStream(Subscription);
+///
+/// impl Stream for ChangeStream {
+///     type Item = Result<Change, Error>;
+///
+///     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+///         self.0.poll_next(context).map(Result::transpose)
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Events {
     listener: Listener,
@@ -118,7 +152,7 @@ impl Events {
         self.listener.next().await
     }
 
-    /// As [`next`](Self::next), to implement a `Stream` with.
+    /// As [`next`](Self::next), to implement a [`Stream`](Events#as-a-stream).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
         self.listener.poll_next(context)
     }

@@ -107,7 +107,7 @@ impl Subscription {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    /// As [`next`](Self::next), to implement a [`Stream`](crate::Events#as-a-stream).
     ///
     /// # Errors
     ///

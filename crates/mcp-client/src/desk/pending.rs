@@ -136,7 +136,7 @@ impl Elicitations {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// As [`next`](Self::next), for those who write a `Stream` around it.
+    /// As [`next`](Self::next), to implement a [`Stream`](crate::Events#as-a-stream).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<PendingElicitation>> {
         loop {
             if let Some(pending) = self.desk.fetch(self.id) {

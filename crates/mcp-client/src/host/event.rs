@@ -178,7 +178,7 @@ impl HostEvents {
         self.listener.next().await
     }
 
-    /// As [`next`](Self::next), to implement a `Stream` with.
+    /// As [`next`](Self::next), to implement a [`Stream`](crate::Events#as-a-stream).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<HostEvent>> {
         self.listener.poll_next(context)
     }
