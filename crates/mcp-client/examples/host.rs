@@ -13,6 +13,7 @@ use mcp_client::host::{EntryTransport, Host, HostEvent, HostEvents, ServersConfi
 use mcp_client::model::CallToolResult;
 use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind};
 use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
 
 /// With this argument the program is a server that its other half starts.
 const SERVE: &str = "--serve-stdio";
@@ -58,8 +59,9 @@ async fn tour() -> Result<(), Failure> {
     }
     ensure(config.entries().len() == 3 && config.errors().len() == 1, "other entries than expected")?;
 
-    println!("\n== 2. What is in use is connected to, once its variables are filled in ==");
+    println!("\n== 2. The enabled servers are connected to, all at the same time ==");
     let program = std::env::current_exe()?.to_string_lossy().into_owned();
+    let mut connecting = JoinSet::new();
     for entry in config.entries() {
         if entry.is_disabled() {
             println!("skipped     {} is disabled", entry.name());
@@ -70,7 +72,12 @@ async fn tour() -> Result<(), Failure> {
             // An application shows `entry.stdio_server()?.describe()` and asks the user.
             println!("starting    {} with {} variables of its own", entry.name(), stdio.env().len());
         }
-        host.connect(entry.name(), entry.connector()?).await?;
+        // No server waits for another, which may take as long as its handshake may.
+        let (host, name, connector) = (host.clone(), entry.name().to_owned(), entry.connector()?);
+        connecting.spawn(async move { host.connect(&name, connector).await });
+    }
+    while let Some(connected) = connecting.join_next().await {
+        connected??;
     }
     happened(&mut events).await;
 

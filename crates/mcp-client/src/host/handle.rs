@@ -30,18 +30,23 @@ use crate::requests::Call;
 /// use mcp_client::host::{Host, ServersConfig, ToolNames};
 /// use mcp_client::{Client, ErrorReport};
 /// use serde_json::json;
+/// use tokio::task::JoinSet;
 ///
 /// # async fn example(config: &str) -> Result<(), Box<dyn std::error::Error>> {
 /// let host = Host::new(Client::builder("my-app", "1.0"));
+/// let mut connecting = JoinSet::new();
 /// for entry in ServersConfig::parse(config)?.entries().iter().filter(|entry| !entry.is_disabled()) {
 ///     // An application shows `entry.stdio_server()?.describe()` and asks before it starts what a file names.
 ///     match entry.expand(|name| std::env::var(name).ok()).and_then(|entry| entry.connector()) {
 ///         Ok(connector) => {
-///             let connected = host.connect(entry.name(), connector).await;
-///             let _ = connected.inspect_err(|error| eprintln!("{}", error.report()));
+///             let (host, name) = (host.clone(), entry.name().to_owned());
+///             connecting.spawn(async move { host.connect(&name, connector).await });
 ///         }
 ///         Err(error) => eprintln!("{}", ErrorReport::new(&error)),
 ///     }
+/// }
+/// while let Some(connected) = connecting.join_next().await {
+///     let _ = connected?.inspect_err(|error| eprintln!("{}", error.report())); // the error names the server
 /// }
 /// let tools = ToolNames::default().table(host.list_tools().await);
 /// for tool in tools.iter() {
@@ -109,6 +114,8 @@ impl Host {
     /// [`HostLimits::restore_timeout`](super::HostLimits::restore_timeout) at most. Until then the server is
     /// [`Connecting`](ServerState::Connecting). A setting that the server refuses does not prevent the connection; it is
     /// reported as [`NotRestored`](super::HostEvent::NotRestored).
+    ///
+    /// Each call waits for its own server only; to connect to several servers at the same time, call it concurrently.
     ///
     /// Must run inside a tokio runtime. If a server of this name is being closed, this waits for it, for
     /// [`HostLimits::close_timeout`](super::HostLimits::close_timeout) at most. If the future is dropped, the attempt is given
