@@ -87,6 +87,9 @@ fn check_all(plan: &Plan, write_api: bool) -> Result<Tally, Stop> {
         let problems = if package.problems.is_empty() { Ok(()) } else { Err(package.problems.join("\n")) };
         tally.record(&format!("{}: the manifest is what the registry takes", package.name), problems);
     }
+    if let Some(note) = plan.without_repository() {
+        println!("note  {note}");
+    }
     tally.record("versions agree", plan.versions_agree());
     tally.record("the changelog has something to say", changelog(plan));
     tally.record("licences are on the list", licences::allowed(plan));

@@ -24,6 +24,8 @@ pub(super) struct Package {
     pub(super) description: String,
     /// What the registry would refuse of its manifest.
     pub(super) problems: Vec<String>,
+    /// Whether its manifest says where its source is.
+    names_repository: bool,
     /// Packages of ours that must be published before it.
     needs: Vec<String>,
     /// The version that each of them is asked for.
@@ -86,6 +88,20 @@ impl Plan {
         self.packages.first().map_or("", |package| &package.version)
     }
 
+    /// What to know of packages whose manifest names no repository. The registry takes them, so that this is no failure; only whoever
+    /// publishes knows the address.
+    pub(super) fn without_repository(&self) -> Option<String> {
+        let without = self.packages.iter().filter(|package| !package.names_repository);
+        let names: Vec<&str> = without.map(|package| package.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "no repository is named by {}: set `repository` in [workspace.package] before the first publication, or the registry's \
+                 pages lead to no source, and the relative links of the READMEs nowhere",
+                names.join(", ")
+            )
+        })
+    }
+
     pub(super) fn versions_agree(&self) -> Result<(), String> {
         let version = self.version();
         let odd = self.packages.iter().flat_map(|package| {
@@ -117,6 +133,7 @@ fn package(package: &Value) -> Option<Package> {
         version: package.get("version")?.as_str()?.to_owned(),
         description: package.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
         problems: manifest::problems(package),
+        names_repository: package.get("repository").is_some_and(Value::is_string),
         needs: asks.keys().cloned().collect(),
         asks,
         name,
@@ -155,6 +172,17 @@ mod tests {
         let names: Vec<&str> = plan.packages.iter().map(|package| package.published_as.as_str()).collect();
         assert_eq!(names, ["low", "mcp-client-kit"]);
         assert!(plan.versions_agree().is_ok());
+    }
+
+    #[test]
+    fn packages_without_a_repository_are_named() {
+        let mut metadata = metadata("1.0.0");
+        let named = |metadata: &Value| Plan::from_metadata(metadata).unwrap().without_repository();
+        assert!(named(&metadata).unwrap().starts_with("no repository is named by low, mcp-client: set"));
+        metadata["packages"][1]["repository"] = json!("https://example.com/source");
+        assert!(named(&metadata).unwrap().starts_with("no repository is named by mcp-client: set"));
+        metadata["packages"][0]["repository"] = json!("https://example.com/source");
+        assert_eq!(named(&metadata), None);
     }
 
     #[test]
