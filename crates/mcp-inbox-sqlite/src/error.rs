@@ -1,32 +1,32 @@
-//! Why the store did not do as it was told.
+//! Errors of the store.
 
 use std::{error, fmt};
 
 use mcp_elicitation::InboxError;
 
-/// What went wrong with the store. Never holds what a question or an answer says.
+/// An error of the store. It contains no text of a question or an answer.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
     source: Option<rusqlite::Error>,
 }
 
-/// Whose doing it is.
+/// What kind of failure an [`Error`] is. (`mcp_client::ErrorKind` is that of a client's errors.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Another process held the file for longer than [`Options::busy_timeout`](crate::Options::busy_timeout).
     Busy,
-    /// The system or SQLite refused: the disk, rights, a damaged file.
+    /// The operating system or SQLite failed: the disk, permissions, a damaged file.
     Database,
-    /// There is an entry or a call of this id already.
+    /// There already is an entry or a call with this id.
     Duplicate,
-    /// The file is a database of something else.
+    /// The file is not a database of this crate.
     Foreign,
-    /// A limit of [`Options`](crate::Options).
+    /// A limit of [`Options`](crate::Options) was exceeded.
     #[non_exhaustive]
     Limit {
-        /// What it bounds.
+        /// What it limits.
         what: &'static str,
         /// The limit.
         limit: usize,
@@ -36,10 +36,10 @@ pub enum ErrorKind {
     Newer {
         /// The version of its tables.
         found: i64,
-        /// The newest that is understood here.
+        /// The newest version that this crate supports.
         known: i64,
     },
-    /// What is stored cannot be read: somebody else wrote it.
+    /// A stored entry cannot be read: it was not written by this crate.
     Unreadable,
 }
 
