@@ -1,5 +1,6 @@
 //! What a connection reports beside the results of calls.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use mcp_model::LoggingMessageNotificationParams;
@@ -7,6 +8,7 @@ use mcp_proto::{Diagnostic, ListKind};
 
 use crate::close_reason::CloseReason;
 use crate::desk::ElicitationEvent;
+use crate::driver::OwnStream;
 use crate::event_queue::{Listener, Queued};
 
 /// One thing that happened on a connection.
@@ -56,13 +58,42 @@ pub enum ClientEvent {
     /// [`Diagnostic`](Self::Diagnostic).
     SubscriptionInterrupted,
     /// A subscription, or the GET stream on which a legacy server over HTTP reports changes, was lost and is open again.
-    /// Changes in between were not reported.
+    /// Changes in between were not reported. It follows each [`SubscriptionInterrupted`](Self::SubscriptionInterrupted) that a new
+    /// session or the end of the subscription did not end before. It also comes alone where the transport repaired the stream by itself
+    /// and the server cannot say what was missed.
     SubscriptionRestored,
     /// A subscribed resource changed.
     ResourceUpdated {
         /// Its URI, as the server wrote it.
         uri: String,
     },
+}
+
+/// An event, and the one subscription that it is about, where it is not about the connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Happened {
+    pub(crate) event: ClientEvent,
+    pub(crate) stream: Option<Arc<OwnStream>>,
+}
+
+impl From<ClientEvent> for Happened {
+    fn from(event: ClientEvent) -> Self {
+        Self { event, stream: None }
+    }
+}
+
+impl Queued for Happened {
+    fn bytes(&self) -> usize {
+        self.event.bytes()
+    }
+
+    fn is_last(&self) -> bool {
+        self.event.is_last()
+    }
+
+    fn missed(events: u64) -> Self {
+        ClientEvent::missed(events).into()
+    }
 }
 
 impl Queued for ClientEvent {
@@ -139,21 +170,21 @@ impl Queued for ClientEvent {
 /// ```
 #[derive(Debug)]
 pub struct Events {
-    listener: Listener,
+    listener: Listener<Happened>,
 }
 
 impl Events {
-    pub(crate) fn new(listener: Listener) -> Self {
+    pub(crate) const fn new(listener: Listener<Happened>) -> Self {
         Self { listener }
     }
 
     /// The next event; `None` after [`ClientEvent::Closed`]. Cancel safe.
     pub async fn next(&mut self) -> Option<ClientEvent> {
-        self.listener.next().await
+        self.listener.next().await.map(|happened| happened.event)
     }
 
     /// As [`next`](Self::next), to implement a [`Stream`](Events#as-a-stream).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ClientEvent>> {
-        self.listener.poll_next(context)
+        self.listener.poll_next(context).map(|happened| happened.map(|happened| happened.event))
     }
 }

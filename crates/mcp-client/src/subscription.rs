@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use mcp_model::{SubscriptionFilter, methods};
@@ -11,9 +12,9 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::client::Client;
-use crate::driver::Interruptions;
+use crate::driver::OwnStream;
 use crate::error::Error;
-use crate::event::ClientEvent;
+use crate::event::{ClientEvent, Happened};
 use crate::event_queue::Listener;
 
 /// A subscription to changes of the server's lists and resources.
@@ -24,11 +25,15 @@ use crate::event_queue::Listener;
 /// of the stream. Dropping a subscription ends it at the server too.
 pub struct Subscription {
     client: Client,
-    events: Listener,
+    events: Listener<Happened>,
     wanted: SubscriptionFilter,
     granted: SubscriptionFilter,
     ended: Option<oneshot::Receiver<Result<(), Error>>>,
-    interruption: Interruption,
+    stream: Arc<OwnStream>,
+    /// What was told last of whether it is interrupted.
+    is_interrupted: bool,
+    /// Whether that is out of date is not known from the events: it has just begun, or missed some.
+    is_unsure: bool,
     task: AbortHandle,
 }
 
@@ -37,7 +42,8 @@ pub struct Subscription {
 #[non_exhaustive]
 pub enum Change {
     /// The stream on which the server reports changes was lost and will be opened again: no changes are reported until
-    /// [`Restored`](Self::Restored) or the end of the subscription. This takes up to about four minutes (the default of
+    /// [`Restored`](Self::Restored) or the end of the subscription. Also the first change of a subscription that begins while
+    /// this is so. This takes up to about four minutes (the default of
     /// [`Limits::max_resubscriptions`](crate::Limits::max_resubscriptions)), and the time that each attempt takes, if the server is down
     /// or loses one session after another. Interruptions that the transport repairs by itself are not reported.
     Interrupted,
@@ -54,13 +60,17 @@ pub enum Change {
         uri: String,
     },
     /// The subscription was interrupted and is active again. Changes in between were not reported, and it is not known which: every
-    /// list and resource subscribed to may have changed, so read again what matters. Also reported after an interruption too short
-    /// for [`Interrupted`](Self::Interrupted), and when another subscription of the client is active again.
+    /// list and resource subscribed to may have changed, so read again what matters. It follows each
+    /// [`Interrupted`](Self::Interrupted) that the end of the subscription did not end before, and comes alone with a new session and
+    /// after an interruption that the transport repaired by itself where the server cannot say what was missed.
     Restored,
 }
 
 impl Client {
     /// Subscribes to changes, and waits until the server has granted the subscription. Dropping the future ends it.
+    ///
+    /// While a legacy server over HTTP has not said whether its session has a stream to report changes on, this waits for that too, up
+    /// to 250 ms from the beginning of the session. After that the subscription counts as granted, and ends if there is none.
     ///
     /// # Errors
     ///
@@ -74,7 +84,7 @@ impl Client {
     pub async fn subscription(&self, wanted: SubscriptionFilter) -> Result<Subscription, Error> {
         // Before the request: a change may follow the grant at once.
         let events = self.driver().listen();
-        let driver = std::sync::Arc::clone(self.driver());
+        let driver = Arc::clone(self.driver());
         let standing = driver.subscribe(wanted.clone(), self.request_options()).await?;
         Ok(Subscription {
             client: self.clone(),
@@ -82,7 +92,9 @@ impl Client {
             wanted,
             granted: standing.granted,
             ended: Some(standing.ended),
-            interruption: next_of(standing.interruptions),
+            stream: standing.stream,
+            is_interrupted: false,
+            is_unsure: true,
             task: standing.task,
         })
     }
@@ -95,8 +107,9 @@ impl Subscription {
         &self.granted
     }
 
-    /// The next change; `None` once the server has ended the subscription regularly, or a legacy server over HTTP lost the session
-    /// and offers no stream for changes in the new one. Cancel safe.
+    /// The next change; `None` once the server has ended the subscription regularly, or a legacy server over HTTP offers no stream
+    /// for changes, be it in a new session or by an answer that took more than 250 ms. Changes come in the order in which they
+    /// happened. Cancel safe.
     ///
     /// If several subscriptions of a client want the same change, each of them gets it, as often as the server reports it.
     ///
@@ -113,20 +126,27 @@ impl Subscription {
     ///
     /// Those of [`next`](Self::next).
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Change>, Error>> {
-        loop {
-            let event = match self.events.poll_next(context) {
-                Poll::Ready(Some(event)) => event,
+        // What happens after its end concerns others.
+        while self.ended.is_some() {
+            let happened = match self.events.poll_next(context) {
+                Poll::Ready(Some(happened)) => happened,
                 // The events of a connection end with it, and then so has the subscription.
                 Poll::Ready(None) => break,
-                Poll::Pending => match self.interruption.as_mut().poll(context) {
-                    Poll::Ready(interruptions) => {
-                        self.interruption = next_of(interruptions);
-                        return Poll::Ready(Ok(Some(Change::Interrupted)));
+                Poll::Pending if self.is_unsure => {
+                    match self.client.driver().is_interrupted(&self.stream, &self.events) {
+                        None => continue,
+                        Some(is_interrupted) => {
+                            self.is_unsure = false;
+                            if is_interrupted != self.is_interrupted {
+                                return Poll::Ready(Ok(Some(self.interrupted(is_interrupted))));
+                            }
+                            break;
+                        }
                     }
-                    Poll::Pending => break,
-                },
+                }
+                Poll::Pending => break,
             };
-            if let Some(change) = self.change(event) {
+            if let Some(change) = self.change(happened) {
                 return Poll::Ready(Ok(Some(change)));
             }
         }
@@ -141,7 +161,16 @@ impl Subscription {
         Poll::Ready(outcome.unwrap_or(Ok(())))
     }
 
-    fn change(&self, event: ClientEvent) -> Option<Change> {
+    /// What to tell where it is interrupted from now on, or not any more.
+    const fn interrupted(&mut self, is_interrupted: bool) -> Change {
+        self.is_interrupted = is_interrupted;
+        if is_interrupted { Change::Interrupted } else { Change::Restored }
+    }
+
+    fn change(&mut self, Happened { event, stream }: Happened) -> Option<Change> {
+        if stream.is_some_and(|stream| !Arc::ptr_eq(&stream, &self.stream)) {
+            return None;
+        }
         let wants = |method: &str| self.wanted.selects(method);
         match event {
             ClientEvent::ListChanged(list) => {
@@ -157,8 +186,12 @@ impl Subscription {
                 let wanted = is_part_of_any(&uri, &self.wanted) || is_part_of_any(&uri, &self.granted);
                 wanted.then_some(Change::Resource { uri })
             }
-            ClientEvent::Missed { events } => Some(Change::Missed { events }),
-            ClientEvent::SessionRenewed | ClientEvent::SubscriptionRestored => Some(Change::Restored),
+            ClientEvent::Missed { events } => {
+                self.is_unsure = true;
+                Some(Change::Missed { events })
+            }
+            ClientEvent::SessionRenewed | ClientEvent::SubscriptionRestored => Some(self.interrupted(false)),
+            ClientEvent::SubscriptionInterrupted => Some(self.interrupted(true)),
             _ => None,
         }
     }
@@ -167,16 +200,6 @@ impl Subscription {
 /// Whether this is one of the resources, or begins like one as its parts do. A notice too many costs less than one too few.
 fn is_part_of_any(uri: &str, filter: &SubscriptionFilter) -> bool {
     filter.resource_subscriptions.iter().flatten().any(|subscribed| uri.starts_with(subscribed.as_str()))
-}
-
-/// The wait for the next interruption, which gives back what to wait on for the one after it.
-type Interruption = Pin<Box<dyn Future<Output = Interruptions> + Send + Sync>>;
-
-fn next_of(mut interruptions: Interruptions) -> Interruption {
-    Box::pin(async move {
-        interruptions.next().await;
-        interruptions
-    })
 }
 
 impl Drop for Subscription {

@@ -8,22 +8,22 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::event::ClientEvent;
-use crate::event_queue::Listener;
+use crate::event_queue::{Listener, Queued};
 
 /// The place of a listener in a queue of events, and the turn of whoever tells it.
-pub(crate) struct Telling {
-    place: Listener,
+pub(crate) struct Telling<E: Queued = ClientEvent> {
+    place: Listener<E>,
     /// Somebody is telling.
     flows: AtomicBool,
 }
 
-impl Telling {
-    pub(crate) fn new(place: Listener) -> Self {
+impl<E: Queued> Telling<E> {
+    pub(crate) fn new(place: Listener<E>) -> Self {
         Self { place, flows: AtomicBool::new(false) }
     }
 
     /// Tells everything that waits. Where another thread, or a caller of this one, is at it already, that one does.
-    pub(crate) fn flow(&self, tell: impl Fn(ClientEvent)) {
+    pub(crate) fn flow(&self, tell: impl Fn(E)) {
         // Looked at again after each turn: whoever put something in meanwhile found somebody at it.
         while self.place.has_next() {
             if self.flows.swap(true, Ordering::AcqRel) {

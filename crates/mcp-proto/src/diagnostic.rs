@@ -85,8 +85,8 @@ pub enum DiagnosticKind {
     SessionNotRenewed,
     /// A setting of the application (log level, a subscription) was refused in a new session.
     SetupNotRestored,
-    /// The GET stream of a legacy server over HTTP was lost and did not come back: changes are not reported until there is a
-    /// new session.
+    /// The GET stream of a legacy server over HTTP was lost and did not come back, or turned out to be none after subscriptions
+    /// were granted: changes are not reported until there is a new session.
     StreamLost,
     /// A tool was left out of its list, because its header annotations are invalid.
     ToolDropped,

@@ -77,7 +77,9 @@ pub struct Limits {
     /// Bytes of text in queued progress notifications. Default 64 KiB. The latest is kept whatever its size.
     pub max_waiting_progress_bytes: usize,
     /// Consecutive attempts to restore a lost subscription, or the GET stream of a legacy server, without lasting 10 s in
-    /// between; enforced by the driver. Default 12, about four minutes. Then it ends.
+    /// between; enforced by the driver. Default 12, about four minutes. Then it ends. A GET stream that lasts less because its
+    /// session is lost counts too: the next session's is opened after the same waits, 1 s to 30 s, unless none was opened at
+    /// once in the last 30 s; it does not end by that.
     pub max_resubscriptions: u32,
 }
 

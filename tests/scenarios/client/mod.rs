@@ -8,6 +8,7 @@ mod extensions;
 mod floods;
 mod fresh_lists;
 mod hard_ends;
+mod hearing;
 mod hostile;
 mod http;
 mod lifecycle;

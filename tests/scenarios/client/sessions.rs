@@ -56,6 +56,8 @@ pub(super) struct Sessions {
     pub(super) word: Notify,
     /// The standing stream is to end.
     pub(super) cut: Notify,
+    /// Whoever is held is let in.
+    pub(super) lets_in: Notify,
 }
 
 pub(super) struct State {
@@ -66,6 +68,10 @@ pub(super) struct State {
     pub(super) loses_all: bool,
     /// There is a standing stream in each.
     pub(super) has_streams: bool,
+    /// Whoever asks for one waits until it is let in.
+    pub(super) holds_streams: bool,
+    /// Whoever confirms a session waits until it is let in.
+    pub(super) holds_sessions: bool,
     /// The connection breaks under the next of these messages.
     pub(super) breaks_under: Option<&'static str>,
     /// A session is asked for its stream before it agrees to tell of a resource.
@@ -80,13 +86,15 @@ impl Sessions {
             known: false,
             loses_all: false,
             has_streams: true,
+            holds_streams: false,
+            holds_sessions: false,
             breaks_under: None,
             subscribes_late: false,
         };
         let state = Mutex::new(state);
         let refused = watch::Sender::new(0);
-        let this =
-            Arc::new(Self { refusal, state, together, refused, word: Notify::new(), cut: Notify::new() });
+        let [word, cut, lets_in] = [(); 3].map(|()| Notify::new());
+        let this = Arc::new(Self { refusal, state, together, refused, word, cut, lets_in });
         let server = Server::start().await;
         let url = server.url();
         let sessions = Arc::clone(&this);
@@ -186,6 +194,17 @@ impl Sessions {
             })
             .await;
             rounds().await;
+        }
+        let is_held = {
+            let state = self.state.lock().unwrap();
+            state.holds_streams && what == "GET"
+                || state.holds_sessions && what == "notifications/initialized"
+        };
+        if is_held {
+            tokio::select! {
+                () = self.lets_in.notified() => {}
+                () = peer.closed() => return false,
+            }
         }
         match (request.method.as_str(), message["id"].is_null()) {
             ("GET", _) if !self.state.lock().unwrap().has_streams => {

@@ -128,6 +128,7 @@ async fn a_stream_that_is_lost_for_good_ends_the_subscriptions_on_it() {
     listened.word.notify_waiters();
     assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::List(mcp_client::ListKind::Tools)));
     listened.cut.notify_waiters();
+    assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Interrupted));
     assert_eq!(within(subscription.next()).await.unwrap_err().kind(), ErrorKind::Transport);
     assert_eq!(within(subscription.next()).await.unwrap(), None);
     while within(list.changed()).await.unwrap().followed {}

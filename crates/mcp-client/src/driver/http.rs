@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::notices::Notices;
 use super::open_call::Sent;
 use super::seeking::Seeking;
+use super::standing_stream::Signs;
 pub(crate) use super::standing_stream::spawn_stream_reader;
 use super::{Driver, OpenCall, ProgressFn};
 use crate::error::Error;
@@ -32,6 +33,7 @@ pub(crate) struct HttpLink {
     courtesies: Arc<()>,
     max_notices: usize,
     pub(super) seeking: Seeking,
+    pub(super) signs: Arc<Signs>,
 }
 
 impl HttpLink {
@@ -44,6 +46,7 @@ impl HttpLink {
             courtesies: Arc::default(),
             max_notices: limits.max_waiting_notices,
             seeking: Seeking::default(),
+            signs: Arc::default(),
         }
     }
 
@@ -70,7 +73,7 @@ impl HttpLink {
         };
         let Some(mut exchange) = self.posted(call, request.as_ref(), transmit).await? else { return Ok(()) };
         call.answered_with(exchange.status());
-        call.driver.hearing.note_sign();
+        self.signs.note();
         let mut take = |answer: &PlainAnswer<'_>| call.driver.take(answer, Some(call.id));
         loop {
             tokio::select! {
@@ -349,7 +352,7 @@ fn post(transmit: Transmit) -> Post {
     }
 }
 
-fn head(head: Head) -> RequestHead {
+pub(super) fn head(head: Head) -> RequestHead {
     let mut written = RequestHead::default();
     written.protocol_version = head.protocol_version.map(|version| version.as_str().to_owned());
     if let Some(routing) = head.routing {

@@ -16,6 +16,7 @@ mod calling;
 mod channel;
 mod deadlines;
 mod few;
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is such a stream over HTTP only"))]
 mod hearing;
 #[cfg(feature = "http")]
 mod http;
@@ -30,6 +31,8 @@ mod notices;
 mod open_call;
 mod own;
 mod questions;
+#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
+mod schedule;
 #[cfg(feature = "http")]
 mod seeking;
 mod slot;
@@ -53,6 +56,7 @@ use mcp_proto::{
     TransmitKind,
 };
 use mcp_transport::Received;
+use mcp_transport::watched::Watched;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -60,22 +64,21 @@ use tokio::task::AbortHandle;
 use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
 use crate::error::{Error, Place};
-use crate::event::ClientEvent;
+use crate::event::{ClientEvent, Happened};
 use crate::event_queue::{EventQueue, Listener};
 use crate::identity::Identity;
 use crate::sampling::ErasedSampling;
 use crate::telling::Telling;
 
 pub(crate) use channel::Receiver;
-pub(crate) use hearing::Interruptions;
 pub(crate) use http::{HttpLink, SessionHead};
 pub(crate) use line::LineLink;
 pub(crate) use slot::{CallResult, ReadResult};
 pub(crate) use sse::SseLink;
+pub(crate) use subscribing::OwnStream;
 pub(crate) use tasking::{RunningTask, TaskOrigin};
 
 use deadlines::Deadlines;
-use hearing::{Heard, Hearing};
 use line::LineUse;
 use open_call::OpenCall;
 use slot::Slot;
@@ -106,8 +109,8 @@ pub(crate) struct Driver {
     deadlines: Deadlines,
     /// Tells the reader of the standing stream that there is a new session.
     renewals: Arc<Notify>,
-    /// Whether what belongs to no call is heard.
-    hearing: Arc<Hearing>,
+    /// Changes with what is known of the standing stream.
+    heard: Watched<()>,
     /// Who the server is.
     identity: Identity,
     /// Where elicitations go.
@@ -121,15 +124,15 @@ pub(crate) type EventFn = Arc<dyn Fn(ClientEvent) + Send + Sync>;
 pub(crate) struct Listeners {
     sampling: Option<Arc<dyn ErasedSampling>>,
     on_event: Option<EventFn>,
-    events: Arc<EventQueue>,
-    telling: Telling,
+    events: Arc<EventQueue<Happened>>,
+    telling: Telling<Happened>,
 }
 
 impl Listeners {
     pub(crate) fn new(
         sampling: Option<Arc<dyn ErasedSampling>>,
         on_event: Option<EventFn>,
-        events: Arc<EventQueue>,
+        events: Arc<EventQueue<Happened>>,
     ) -> Self {
         let telling = Telling::new(events.listen());
         Self { sampling, on_event, events, telling }
@@ -168,7 +171,7 @@ impl Driver {
             deadlines: Deadlines::watched_for(Weak::clone(driver), &runtime),
             runtime,
             renewals: Arc::default(),
-            hearing: Arc::new(Hearing::new()),
+            heard: Watched::new(()),
             identity,
         })
     }
@@ -177,20 +180,20 @@ impl Driver {
         &self.link
     }
 
-    pub(crate) fn listen(&self) -> Listener {
+    pub(crate) fn listen(&self) -> Listener<Happened> {
         self.listeners.events.listen()
     }
 
     /// Tells what happened elsewhere than in the core.
     pub(crate) fn emit(&self, event: ClientEvent) {
-        self.listeners.events.put(event);
+        self.listeners.events.put(event.into());
         self.tell();
     }
 
     /// Tells everything that is in the queue of events.
     fn tell(&self) {
         self.listeners.events.stir();
-        self.listeners.telling.flow(|event| self.tell_listener(event));
+        self.listeners.telling.flow(|happened| self.tell_listener(happened.event));
     }
 
     fn tell_listener(&self, event: ClientEvent) {
@@ -282,6 +285,9 @@ impl Driver {
 
     fn dispatch(self: &Arc<Self>, mut outbox: Outbox<'_>, writes: Writes) {
         // First what others depend on and what runs nothing of the application's; what panics after that costs them nothing.
+        if outbox.renewed {
+            self.renewals.notify_one();
+        }
         if outbox.is_due_sooner {
             self.deadlines.wake();
         }
@@ -291,6 +297,9 @@ impl Driver {
         }
         for stir in outbox.stirs {
             stir.stir();
+        }
+        if outbox.is_heard_anew {
+            self.heard.set(());
         }
         drop((outbox.line.take(), outbox.unread.take()));
         if let (Link::Line(link), true, Writes::Now) = (&self.link, has_put, writes) {
@@ -324,9 +333,6 @@ impl Driver {
         }
         if outbox.has_happened {
             self.tell();
-        }
-        if outbox.renewed {
-            self.renewals.notify_one();
         }
     }
 
@@ -387,21 +393,21 @@ impl Driver {
     /// Reads the standing stream of the session, where the transport has such a thing.
     pub(crate) async fn spawn_stream_reader(self: &Arc<Self>) -> Option<AbortHandle> {
         match &self.link {
-            Link::Http(link) if self.lock().core.has_standing_stream() => {
+            Link::Http(link) if self.has_standing_stream() => {
                 Some(http::spawn_stream_reader(self, link).await)
             }
             Link::Http(_) | Link::Line(_) | Link::Sse(_) => None,
         }
     }
 
+    /// Whether what belongs to no call comes on a stream of the session.
+    fn has_standing_stream(&self) -> bool {
+        self.lock().core.has_standing_stream()
+    }
+
     /// Whether the server ended when it was asked what it is.
     pub(crate) fn wants_restart(&self) -> bool {
         self.lock().core.wants_restart()
-    }
-
-    /// Whether the server has no way to tell of changes, or none any more.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.hearing.current() == Heard::No
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -13,6 +13,7 @@ use mcp_proto::Transmit;
 use mcp_transport::ErrorKind;
 use mcp_transport::http::HttpConnection;
 
+use super::hearing::Sought;
 use super::http::deliver;
 use super::subscribing::is_for_want_of_room;
 use super::{Driver, Link, now};
@@ -48,16 +49,6 @@ impl Seeking {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What came of asking for a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sought {
-    /// There is one, be it a new one.
-    Found,
-    /// Calls took all the room, so that nothing was asked.
-    NoRoom,
-    None,
 }
 
 impl Driver {

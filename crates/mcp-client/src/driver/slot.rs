@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::task::Waker;
 
 use mcp_jsonrpc::RawJson;
@@ -12,6 +13,7 @@ use mcp_transport::stdio::Place;
 use tokio::sync::{oneshot, watch};
 
 use super::few::Few;
+use super::subscribing::OwnStream;
 use super::tasking::TaskNews;
 use crate::error::Error;
 
@@ -47,8 +49,9 @@ pub(crate) struct Slot {
     progress_bytes: usize,
     /// Told what the server grants to a subscription.
     granted: Option<oneshot::Sender<SubscriptionFilter>>,
-    /// It is a subscription that stood before.
-    again: bool,
+    /// It is a subscription that stood before, on this stream.
+    again: Option<Arc<OwnStream>>,
+    hears: Hears,
     /// Told of the task that the call became.
     task: Option<watch::Sender<Option<TaskNews>>>,
     outcome: Option<Result<CallResult, CallError>>,
@@ -59,6 +62,18 @@ pub(crate) struct Slot {
     pub(super) requests: u32,
     /// Where the newest of them lies.
     pub(super) place: Option<Place>,
+}
+
+/// What a subscription counts on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Hears {
+    /// It was not told yet; or it is none.
+    #[default]
+    Undecided,
+    /// It was granted nothing, as there was no stream.
+    Nothing,
+    /// What comes on the stream.
+    Stream,
 }
 
 /// The next thing for the task of a call to do.
@@ -76,7 +91,10 @@ pub(crate) enum Step {
 
 impl Slot {
     /// The slot of a subscription.
-    pub(crate) fn of_subscription(granted: oneshot::Sender<SubscriptionFilter>, again: bool) -> Self {
+    pub(crate) fn of_subscription(
+        granted: oneshot::Sender<SubscriptionFilter>,
+        again: Option<Arc<OwnStream>>,
+    ) -> Self {
         Self { granted: Some(granted), again, ..Self::default() }
     }
 
@@ -85,16 +103,27 @@ impl Slot {
         Self { read, ..Self::default() }
     }
 
-    /// Whom to tell what is granted, and whether it is a subscription that stood before; once, and while somebody waits.
-    pub(crate) fn grant(&mut self) -> Option<(oneshot::Sender<SubscriptionFilter>, bool)> {
+    /// Whom to tell what is granted, and the stream of a subscription that stood before; once, and while somebody waits.
+    pub(crate) fn grant(&mut self) -> Option<(oneshot::Sender<SubscriptionFilter>, Option<Arc<OwnStream>>)> {
         let waits = self.granted.take()?;
-        (!waits.is_closed()).then_some((waits, self.again))
+        (!waits.is_closed()).then(|| (waits, self.again.take()))
     }
 
-    /// Whether the server has granted the subscription anything, be it before it was lost.
-    #[cfg(feature = "http")]
-    pub(super) const fn has_stood(&self) -> bool {
-        self.again || self.granted.is_none()
+    /// The subscription is in the hands of the application, which was told whether anything is heard.
+    pub(super) const fn stands(&mut self, is_heard: bool) {
+        self.hears = if is_heard { Hears::Stream } else { Hears::Nothing };
+    }
+
+    /// There is a stream by now for one that was granted nothing.
+    pub(super) fn hears_after_all(&mut self) {
+        if self.hears == Hears::Nothing {
+            self.hears = Hears::Stream;
+        }
+    }
+
+    /// Whether it is a subscription that counts on what is heard.
+    pub(super) fn hears(&self) -> bool {
+        self.hears == Hears::Stream
     }
 
     /// The slot of a call that may become a task.

@@ -8,19 +8,24 @@ use std::time::Instant;
 
 use mcp_model::SubscriptionFilter;
 use mcp_proto::{
-    CallId, CallMap, Connection, EndReason, Event, ServerRequestId, Transmit, TransmitKind, UrlsRequired,
+    CallId, CallMap, Connection, Diagnostic, DiagnosticKind, EndReason, Event, ServerRequestId, Transmit,
+    TransmitKind, UrlsRequired,
 };
 use mcp_transport::stdio::HeldLine;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
 use super::few::Few;
+use super::hearing::{Fallen, Hearing, Said};
 use super::line::{LineUse, Waits};
 use super::noise::Noise;
+use super::now;
 use super::slot::{CallResult, Slot};
+use super::subscribing::OwnStream;
 use super::tasking::{TaskNews, Told};
 use crate::close_reason::CloseReason;
-use crate::event::ClientEvent;
+use crate::error::Error;
+use crate::event::{ClientEvent, Happened};
 
 pub(super) struct State {
     pub(super) core: Connection,
@@ -45,6 +50,8 @@ pub(super) struct State {
     pub(super) close_reason: Option<CloseReason>,
     /// Counts what was told of tasks.
     news: u64,
+    /// What is known of the stream for what belongs to no call.
+    pub(super) hearing: Hearing,
 }
 
 /// Who writes what was put on a line.
@@ -62,7 +69,7 @@ pub(super) struct Outbox<'a> {
     /// Messages for a transport that puts none in under the lock.
     pub(super) background: Vec<Transmit>,
     pub(super) questions: Vec<mcp_proto::ServerRequest>,
-    pub(super) events: Vec<ClientEvent>,
+    pub(super) events: Vec<Happened>,
     /// There were some, and they are in the queue.
     pub(super) has_happened: bool,
     /// What nothing follows.
@@ -72,6 +79,8 @@ pub(super) struct Outbox<'a> {
     pub(super) unsent: Vec<&'static str>,
     pub(super) is_due_sooner: bool,
     pub(super) renewed: bool,
+    /// What is known of the stream for what belongs to no call has changed.
+    pub(super) is_heard_anew: bool,
     pub(super) withdrawn: Vec<AbortHandle>,
     pub(super) desk: Vec<ForDesk>,
     pub(super) closed: bool,
@@ -103,6 +112,7 @@ pub(super) enum ForDesk {
 impl State {
     pub(super) fn new(core: Connection, max_noise_bytes: usize) -> Self {
         Self {
+            hearing: Hearing::new(core.limits().max_resubscriptions),
             core,
             slots: CallMap::default(),
             line: Waits::default(),
@@ -186,7 +196,7 @@ impl State {
             }
             Event::Subscribed { call, granted } => {
                 if let Some((waits, again)) = self.slots.get_mut(&call).and_then(Slot::grant) {
-                    outbox.events.extend(again.then_some(ClientEvent::SubscriptionRestored));
+                    outbox.events.extend(again.and_then(|stream| OwnStream::restore(&stream)));
                     outbox.stirs.push_back(Stir::Granted(waits, granted));
                 }
             }
@@ -211,22 +221,25 @@ impl State {
             Event::UrlsRequired(required) => outbox.desk.push(ForDesk::Required(required)),
             Event::UrlsRequiredEnded { call } => outbox.desk.push(ForDesk::RequiredEnded(call)),
             Event::Diagnostic(diagnostic) => {
-                outbox.events.push(ClientEvent::Diagnostic(diagnostic));
+                outbox.events.push(ClientEvent::Diagnostic(diagnostic).into());
             }
             Event::ElicitationComplete { elicitation_id } => {
                 outbox.desk.push(ForDesk::Completed(elicitation_id.clone()));
-                outbox.events.push(ClientEvent::ElicitationComplete { elicitation_id });
+                outbox.events.push(ClientEvent::ElicitationComplete { elicitation_id }.into());
             }
-            Event::ListChanged(list) => outbox.events.push(ClientEvent::ListChanged(list)),
-            Event::Log(message) => outbox.events.push(ClientEvent::Log(message)),
+            Event::ListChanged(list) => outbox.events.push(ClientEvent::ListChanged(list).into()),
+            Event::Log(message) => outbox.events.push(ClientEvent::Log(message).into()),
             Event::OtherNotification { method, params } => {
-                outbox.events.push(ClientEvent::OtherNotification { method, params });
+                outbox.events.push(ClientEvent::OtherNotification { method, params }.into());
             }
             Event::SessionRenewed => {
                 outbox.renewed = true;
-                outbox.events.push(ClientEvent::SessionRenewed);
+                outbox.events.push(ClientEvent::SessionRenewed.into());
+                let now = now();
+                let said = self.hearing.renewed(now);
+                self.tell(said, outbox, now);
             }
-            Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }),
+            Event::ResourceUpdated { uri } => outbox.events.push(ClientEvent::ResourceUpdated { uri }.into()),
             Event::Ready => {
                 self.was_ready = true;
                 self.noise.clear();
@@ -234,6 +247,47 @@ impl State {
             // Kinds that a newer core may add have no listener here yet.
             _ => {}
         }
+    }
+}
+
+impl State {
+    /// Passes on what is said of the standing stream.
+    pub(super) fn tell(&mut self, said: Said, outbox: &mut Outbox<'_>, now: Instant) {
+        outbox.is_heard_anew = true;
+        outbox.events.extend(said.word.map(Happened::from));
+        if said.is_opened {
+            for call in self.core.subscriptions() {
+                if let Some(slot) = self.slots.get_mut(&call) {
+                    slot.hears_after_all();
+                }
+            }
+        }
+        if let Some(fallen) = said.fallen {
+            self.end_what_stands(fallen, outbox, now);
+        }
+    }
+
+    /// Nothing that belongs to no call is heard any more: what stands on that ends. Where the stream was lost, by that error; where a
+    /// session has none, as by the server. What was granted nothing, as that was so already, goes on; what waits to be granted anything
+    /// will be, too.
+    fn end_what_stands(&mut self, Fallen { error, is_news }: Fallen, outbox: &mut Outbox<'_>, now: Instant) {
+        let hears = |call: &CallId| self.slots.get(call).is_some_and(Slot::hears);
+        let standing: Vec<CallId> = self.core.subscriptions().filter(hears).collect();
+        if standing.is_empty() && !is_news {
+            return;
+        }
+        for call in standing {
+            if let Some(slot) = self.slots.get_mut(&call) {
+                outbox.wake(match &error {
+                    Some(error) => slot.fail(Error::transport_failed(error.clone())),
+                    None => slot.finish(),
+                });
+            }
+            self.core.cancel(now, call, None);
+        }
+        let why = error.map_or_else(|| "the session has none".to_owned(), |error| error.to_string());
+        let lost = format!("the stream for messages outside of calls is lost: {why}");
+        self.core.report(Diagnostic::new(DiagnosticKind::StreamLost, lost));
     }
 }
 

@@ -1,35 +1,55 @@
 //! Keeping a subscription up.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_model::SubscriptionFilter;
-use mcp_proto::{CallError, CallOptions};
-use mcp_transport::watched::Watched;
+use mcp_proto::{CallError, CallId, CallOptions};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use super::schedule::Schedule;
 use super::slot::Slot;
-use super::{Driver, Interruptions, OpenCall, now};
+use super::{Driver, OpenCall, Writes, now};
 use crate::error::{Error, ErrorKind};
-use crate::event::ClientEvent;
+use crate::event::{ClientEvent, Happened};
+use crate::event_queue::Listener;
 use crate::spawning::spawn;
-
-/// The first wait before a lost subscription is asked for again; it doubles with each attempt in a row.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// A subscription that stood this long is progress: proxies close long streams from time to time. One that is granted and
-/// lost again at once is none, however often.
-const STOOD: Duration = Duration::from_secs(10);
 
 /// A subscription that stands, and the task that keeps it up.
 pub(crate) struct Standing {
     pub(crate) granted: SubscriptionFilter,
     /// How it ended, once it did.
     pub(crate) ended: oneshot::Receiver<Result<(), Error>>,
-    pub(crate) interruptions: Interruptions,
+    pub(crate) stream: Arc<OwnStream>,
     pub(crate) task: AbortHandle,
+}
+
+/// The stream of one subscription, where it has one of its own. Changed and looked at under the lock of the driver, together with the
+/// events that tell of it.
+#[derive(Debug, Default)]
+pub(crate) struct OwnStream {
+    /// It was lost, and is about to be asked for again.
+    is_interrupted: AtomicBool,
+}
+
+impl OwnStream {
+    /// It is lost, be it once more: what is to be told of that.
+    fn interrupt(this: &Arc<Self>) -> Option<Happened> {
+        let was_interrupted = this.is_interrupted.swap(true, Ordering::Relaxed);
+        (!was_interrupted).then(|| this.tells(ClientEvent::SubscriptionInterrupted))
+    }
+
+    /// It stands: what is to be told of that.
+    pub(super) fn restore(this: &Arc<Self>) -> Option<Happened> {
+        let was_interrupted = this.is_interrupted.swap(false, Ordering::Relaxed);
+        was_interrupted.then(|| this.tells(ClientEvent::SubscriptionRestored))
+    }
+
+    fn tells(self: &Arc<Self>, event: ClientEvent) -> Happened {
+        Happened { event, stream: Some(Arc::clone(self)) }
+    }
 }
 
 impl Driver {
@@ -46,30 +66,64 @@ impl Driver {
     ) -> Result<Standing, Error> {
         let (end, ended) = oneshot::channel();
         let (stand, stands) = oneshot::channel();
-        let first = self.listen_for(&wanted, &options, false)?;
-        let driver = Arc::clone(&self);
-        let is_interrupted = Watched::new(false);
-        let interruptions = Interruptions::new(is_interrupted.watcher(), &driver.hearing);
-        let keeper = Keeper { driver: self, wanted, options, is_interrupted };
+        let first = self.listen_for(&wanted, &options, None)?;
+        let (driver, call) = (Arc::clone(&self), first.0.id);
+        let stream = Arc::<OwnStream>::default();
+        let keeper = Keeper { driver: self, wanted, options, stream: Arc::clone(&stream) };
         // The task owns the call: aborting it ends the subscription.
         let task = spawn(&driver.runtime, async move { drop(end.send(keeper.keep(first, stand).await)) });
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
         match stands.await {
             Ok(granted) => {
+                driver.stream_known().await;
                 unless_granted.0 = None;
                 // A legacy server need not be asked, and grants what it cannot keep.
-                let granted = if driver.is_deaf() { SubscriptionFilter::new() } else { granted };
-                Ok(Standing { granted, ended, interruptions, task })
+                let granted = if driver.is_heard_by(call) { granted } else { SubscriptionFilter::new() };
+                Ok(Standing { granted, ended, stream, task })
             }
             Err(_) => Err(driver.here(early(ended.await))),
         }
+    }
+
+    /// Waits until it is known whether the session has a stream for what belongs to no call; no longer than
+    /// [`STREAM_WAIT`](super::hearing::STREAM_WAIT).
+    pub(super) async fn stream_known(&self) {
+        // Made before looking: it is told of every later change.
+        let mut heard = self.heard.watcher();
+        let mut waits_until = None;
+        loop {
+            let Some(until) = self.lock().hearing.unknown_until(now()) else { return };
+            // However many sessions come and go meanwhile.
+            let until = *waits_until.get_or_insert(until);
+            if tokio::time::timeout_at(until.into(), heard.changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a subscription that the server has granted hears of changes, which it counts on from now on.
+    fn is_heard_by(&self, subscription: CallId) -> bool {
+        let mut state = self.lock();
+        let is_heard = !state.hearing.is_deaf();
+        if let Some(slot) = state.slots.get_mut(&subscription) {
+            slot.stands(is_heard);
+        }
+        is_heard
+    }
+
+    /// Whether a subscription hears nothing at the moment, to whoever has read all these events; `None` to whoever has not.
+    pub(crate) fn is_interrupted(&self, stream: &OwnStream, events: &Listener<Happened>) -> Option<bool> {
+        let state = self.lock();
+        let is_interrupted = state.hearing.is_interrupted() || stream.is_interrupted.load(Ordering::Relaxed);
+        // Under the lock, where what changes that puts in its event as well.
+        (!events.has_next()).then_some(is_interrupted)
     }
 
     fn listen_for(
         self: &Arc<Self>,
         wanted: &SubscriptionFilter,
         options: &CallOptions,
-        again: bool,
+        again: Option<Arc<OwnStream>>,
     ) -> Result<Asked, Error> {
         let (grant, granted) = oneshot::channel();
         let call =
@@ -112,8 +166,7 @@ struct Keeper {
     driver: Arc<Driver>,
     wanted: SubscriptionFilter,
     options: CallOptions,
-    /// It was lost, and is about to be asked for again.
-    is_interrupted: Watched<bool>,
+    stream: Arc<OwnStream>,
 }
 
 impl Keeper {
@@ -134,10 +187,9 @@ impl Keeper {
                 return Err(error);
             }
             let Some(wait) = schedule.next_wait() else { return Err(error) };
-            if !self.is_interrupted.current() {
-                self.is_interrupted.set(true);
-                self.driver.emit(ClientEvent::SubscriptionInterrupted);
-            }
+            self.driver.change(Writes::Later, |_, outbox, _| {
+                outbox.events.extend(OwnStream::interrupt(&self.stream));
+            });
             tokio::time::sleep(wait).await;
             asked = self.ask_again(&mut schedule).await?;
         }
@@ -146,7 +198,8 @@ impl Keeper {
     /// Asks once more, when there is room for one more call: many calls may be open at this moment.
     async fn ask_again(&self, schedule: &mut Schedule) -> Result<Asked, Error> {
         loop {
-            match self.driver.listen_for(&self.wanted, &self.options, true) {
+            let again = Some(Arc::clone(&self.stream));
+            match self.driver.listen_for(&self.wanted, &self.options, again) {
                 Err(error) if is_for_want_of_room(&error) => {
                     let Some(wait) = schedule.next_wait() else { return Err(error) };
                     tokio::time::sleep(wait).await;
@@ -167,7 +220,7 @@ impl Keeper {
         let outcome = tokio::select! {
             biased;
             Ok(granted) = &mut granted => {
-                self.stands(stand, granted);
+                stands(stand, granted);
                 let granted_at = now();
                 let outcome = driving.await;
                 schedule.stood(now().saturating_duration_since(granted_at));
@@ -176,7 +229,7 @@ impl Keeper {
             outcome = &mut driving => {
                 // Grant and end may come in one piece.
                 if let Ok(granted) = granted.try_recv() {
-                    self.stands(stand, granted);
+                    stands(stand, granted);
                 }
                 outcome
             }
@@ -184,80 +237,18 @@ impl Keeper {
         outcome.map(drop)
     }
 
-    /// The server has granted it. The first grant is told to whom it waits for.
-    fn stands(&self, stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
-        if self.is_interrupted.current() {
-            self.is_interrupted.set(false);
-        }
-        if let Some(stand) = stand.take() {
-            // Nobody is there any more: then this task is about to be aborted.
-            let _ = stand.send(granted);
-        }
-    }
-
-    /// Whether the stream was lost and not the connection.
+    /// Whether a stream of its own was lost, and not the connection, nor the standing stream, which is kept up elsewhere.
     fn may_come_back(&self, error: &Error) -> bool {
         !self.driver.is_closed()
-            && !self.driver.is_deaf()
+            && !self.driver.has_standing_stream()
             && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
     }
 }
 
-/// When to ask again, and when no more.
-pub(super) struct Schedule {
-    attempts: u32,
-    /// Attempts in a row without progress before a subscription counts as over.
-    max_attempts: u32,
-    wait: Duration,
-}
-
-impl Schedule {
-    pub(super) const fn new(max_attempts: u32) -> Self {
-        Self { attempts: 0, max_attempts, wait: FIRST_WAIT }
-    }
-
-    /// Whether the next attempt is the first in a row.
-    #[cfg(feature = "http")]
-    pub(super) const fn is_fresh(&self) -> bool {
-        self.attempts == 0
-    }
-
-    pub(super) fn next_wait(&mut self) -> Option<Duration> {
-        if self.attempts >= self.max_attempts {
-            return None;
-        }
-        self.attempts += 1;
-        let next = self.wait.saturating_mul(2).min(LONGEST_WAIT);
-        Some(std::mem::replace(&mut self.wait, next))
-    }
-
-    /// What was granted lasted so long.
-    pub(super) fn stood(&mut self, time: Duration) {
-        if time >= STOOD {
-            *self = Self::new(self.max_attempts);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // protocol:S-07, auth:SEC-09
-    #[test]
-    fn a_subscription_that_is_granted_and_dropped_is_not_asked_for_for_ever() {
-        let run = |stood: u64| {
-            let mut schedule = Schedule::new(12);
-            let waits = std::iter::from_fn(|| {
-                let wait = schedule.next_wait();
-                schedule.stood(Duration::from_secs(stood));
-                wait.map(|wait| wait.as_secs())
-            });
-            waits.take(100).collect::<Vec<_>>()
-        };
-        let growing = [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30, 30];
-        assert_eq!(run(0), growing);
-        assert_eq!(run(9), growing);
-        assert_eq!(run(10), [1; 100]);
+/// The server has granted it. The first grant is told to whom it waits for.
+fn stands(stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
+    if let Some(stand) = stand.take() {
+        // Nobody is there any more: then the task that keeps it up is about to be aborted.
+        let _ = stand.send(granted);
     }
 }
