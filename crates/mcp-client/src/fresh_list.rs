@@ -252,6 +252,8 @@ where
     /// Reads the list, and tells whether it must be read again.
     async fn read(&mut self) -> Told {
         tokio::time::sleep_until(self.read + MIN_PAUSE).await;
+        // What changes before the stream of a new session stands is told to nobody.
+        self.list.client().driver().stream_known().await;
         // What was told until now is covered by this reading.
         loop {
             let told = tokio::select! {

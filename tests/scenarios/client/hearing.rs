@@ -4,7 +4,7 @@
 use std::future::IntoFuture as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use mcp_client::model::{ProtocolVersion, SubscriptionFilter};
@@ -150,6 +150,34 @@ async fn who_subscribes_while_a_stream_does_not_open_waits_a_quarter_of_a_second
     assert_eq!(sessions.count("GET").get(&session(2)), Some(&1));
 }
 
+/// What waits is no future of the application's, which may have no timers.
+#[tokio::test]
+async fn who_subscribes_while_a_stream_does_not_open_needs_no_runtime() {
+    let (_sessions, client, _) = without_a_stream().await;
+    within(call(&client)).await;
+    let elsewhere = std::thread::spawn(move || {
+        let mut subscribing = pin!(client.subscription(of_tools()));
+        let waker = Waker::from(Arc::new(Unparks(std::thread::current())));
+        loop {
+            match subscribing.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(subscription) => return subscription.unwrap().granted().clone(),
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    });
+    let granted = within(tokio::task::spawn_blocking(move || elsewhere.join())).await.unwrap();
+    assert_eq!(granted.unwrap(), of_tools());
+}
+
+/// The smallest executor there is.
+struct Unparks(std::thread::Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
 /// What was granted because nothing was known against it ends when something is.
 #[tokio::test]
 async fn a_stream_that_turns_out_late_to_be_none_ends_what_counts_on_it() {
@@ -168,6 +196,34 @@ async fn a_stream_that_turns_out_late_to_be_none_ends_what_counts_on_it() {
     assert_eq!(within(subscription.next()).await.unwrap(), None);
     assert_eq!(diagnostics(&events), ["stream_lost"]);
     assert_eq!(within(client.subscription(of_tools())).await.unwrap().granted(), &SubscriptionFilter::new());
+}
+
+/// What changes before the new session has its stream is told to nobody: it is read after that.
+#[tokio::test]
+async fn a_list_is_read_again_when_the_new_session_has_its_stream() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, _) = connect(&url).await;
+    within(sessions.stream_of(1)).await;
+    let list = within(client.list_tools().watch()).await.unwrap();
+    // It is not read again at once in any case.
+    at_the_deadline(tokio::time::sleep(Duration::from_secs(1))).await;
+    {
+        let mut state = sessions.state.lock().unwrap();
+        (state.known, state.holds_streams) = (false, true);
+    }
+    let reads = || sessions.count("tools/list").get(&session(2)).copied().unwrap_or_default();
+    in_no_time(async {
+        call(&client).await;
+        until(|| sessions.count("GET").contains_key(&session(2))).await;
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(reads(), 0);
+        sessions.lets_in.notify_waiters();
+        until(|| reads() == 1).await;
+    })
+    .await;
+    assert!(list.current().followed);
 }
 
 /// After its end a subscription tells of nothing, whatever the connection hears.

@@ -67,7 +67,7 @@ impl Driver {
         let (end, ended) = oneshot::channel();
         let (stand, stands) = oneshot::channel();
         let first = self.listen_for(&wanted, &options, None)?;
-        let (driver, call) = (Arc::clone(&self), first.0.id);
+        let driver = Arc::clone(&self);
         let stream = Arc::<OwnStream>::default();
         let keeper = Keeper { driver: self, wanted, options, stream: Arc::clone(&stream) };
         // The task owns the call: aborting it ends the subscription.
@@ -75,10 +75,7 @@ impl Driver {
         let mut unless_granted = AbortOnDrop(Some(task.clone()));
         match stands.await {
             Ok(granted) => {
-                driver.stream_known().await;
                 unless_granted.0 = None;
-                // A legacy server need not be asked, and grants what it cannot keep.
-                let granted = if driver.is_heard_by(call) { granted } else { SubscriptionFilter::new() };
                 Ok(Standing { granted, ended, stream, task })
             }
             Err(_) => Err(driver.here(early(ended.await))),
@@ -86,8 +83,8 @@ impl Driver {
     }
 
     /// Waits until it is known whether the session has a stream for what belongs to no call; no longer than
-    /// [`STREAM_WAIT`](super::hearing::STREAM_WAIT).
-    pub(super) async fn stream_known(&self) {
+    /// [`STREAM_WAIT`](super::hearing::STREAM_WAIT). For tasks of our own: the application may have no timers.
+    pub(crate) async fn stream_known(&self) {
         // Made before looking: it is told of every later change.
         let mut heard = self.heard.watcher();
         let mut waits_until = None;
@@ -220,16 +217,28 @@ impl Keeper {
         let outcome = tokio::select! {
             biased;
             Ok(granted) = &mut granted => {
-                stands(stand, granted);
                 let granted_at = now();
-                let outcome = driving.await;
+                let ended = if stand.is_some() {
+                    tokio::select! {
+                        biased;
+                        outcome = &mut driving => Some(outcome),
+                        () = self.driver.stream_known() => None,
+                    }
+                } else {
+                    None
+                };
+                self.stands(call.id, stand, granted);
+                let outcome = match ended {
+                    Some(outcome) => outcome,
+                    None => driving.await,
+                };
                 schedule.stood(now().saturating_duration_since(granted_at));
                 outcome
             }
             outcome = &mut driving => {
                 // Grant and end may come in one piece.
                 if let Ok(granted) = granted.try_recv() {
-                    stands(stand, granted);
+                    self.stands(call.id, stand, granted);
                 }
                 outcome
             }
@@ -237,18 +246,24 @@ impl Keeper {
         outcome.map(drop)
     }
 
+    /// The server has granted it. The first grant is told to whom it waits for.
+    fn stands(
+        &self,
+        call: CallId,
+        stand: &mut Option<oneshot::Sender<SubscriptionFilter>>,
+        granted: SubscriptionFilter,
+    ) {
+        let Some(stand) = stand.take() else { return };
+        // A legacy server need not be asked, and grants what it cannot keep.
+        let granted = if self.driver.is_heard_by(call) { granted } else { SubscriptionFilter::new() };
+        // Nobody is there any more: then this task is about to be aborted.
+        let _ = stand.send(granted);
+    }
+
     /// Whether a stream of its own was lost, and not the connection, nor the standing stream, which is kept up elsewhere.
     fn may_come_back(&self, error: &Error) -> bool {
         !self.driver.is_closed()
             && !self.driver.has_standing_stream()
             && matches!(error.kind(), ErrorKind::Transport | ErrorKind::Timeout)
-    }
-}
-
-/// The server has granted it. The first grant is told to whom it waits for.
-fn stands(stand: &mut Option<oneshot::Sender<SubscriptionFilter>>, granted: SubscriptionFilter) {
-    if let Some(stand) = stand.take() {
-        // Nobody is there any more: then the task that keeps it up is about to be aborted.
-        let _ = stand.send(granted);
     }
 }
