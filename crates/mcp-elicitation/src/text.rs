@@ -13,6 +13,9 @@ use std::fmt::{self, Write as _};
 /// a character of a script, or an emoji, that has a use for them, and direction marks in a text that has right-to-left letters. Letters
 /// that look like others stay as they are.
 ///
+/// This type is for dialogs. `mcp_jsonrpc::Untrusted`, for logs and errors, also escapes line feeds and always truncates; it is another
+/// type because this crate depends on no other of the workspace.
+///
 /// ```
 /// use mcp_elicitation::Untrusted;
 ///

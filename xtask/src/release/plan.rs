@@ -93,11 +93,11 @@ impl Plan {
     pub(super) fn without_repository(&self) -> Option<String> {
         let without = self.packages.iter().filter(|package| !package.names_repository);
         let names: Vec<&str> = without.map(|package| package.name.as_str()).collect();
+        let by = if names.len() == self.packages.len() { "any package".to_owned() } else { names.join(", ") };
         (!names.is_empty()).then(|| {
             format!(
-                "no repository is named by {}: set `repository` in [workspace.package] before the first publication, or the registry's \
-                 pages lead to no source, and the relative links of the READMEs nowhere",
-                names.join(", ")
+                "no repository is named by {by}: set `repository` in [workspace.package] before the first publication, or the registry's \
+                 pages lead to no source, and the relative links of the READMEs nowhere"
             )
         })
     }
@@ -178,7 +178,7 @@ mod tests {
     fn packages_without_a_repository_are_named() {
         let mut metadata = metadata("1.0.0");
         let named = |metadata: &Value| Plan::from_metadata(metadata).unwrap().without_repository();
-        assert!(named(&metadata).unwrap().starts_with("no repository is named by low, mcp-client: set"));
+        assert!(named(&metadata).unwrap().starts_with("no repository is named by any package: set"));
         metadata["packages"][1]["repository"] = json!("https://example.com/source");
         assert!(named(&metadata).unwrap().starts_with("no repository is named by mcp-client: set"));
         metadata["packages"][0]["repository"] = json!("https://example.com/source");
