@@ -17,7 +17,7 @@ async fn cut(peer: &mut Peer, text: &str) {
 /// seed:E3, field:FR-027, protocol:H-26, protocol:H-27, protocol:H-29, protocol:H-31
 /// seed:B18, seed:S-82, protocol:H-28
 #[tokio::test]
-async fn a_cut_stream_is_resumed_after_exactly_the_retry() {
+async fn a_cut_stream_is_resumed_after_its_retry_and_no_sooner() {
     let server = Server::start().await;
     let connection = connect(&server);
     let script = async {

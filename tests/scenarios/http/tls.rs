@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::script::{Peer, Server, within};
+use super::script::{Peer, Server, rounds, within};
 use super::support::*;
 
 pub(crate) struct Authority {
@@ -360,7 +360,7 @@ async fn a_message_leaves_when_there_is_a_connection_and_not_before() {
         _ = posting => panic!("nobody answers the handshake"),
         () = async {
             peer = Some(server.accept().await);
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            rounds().await;
         } => {}
     }
     assert!(told.is_empty(), "{told:?}");

@@ -1,5 +1,8 @@
 //! What is started, with what environment, and what is said when it cannot be.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use mcp_transport::{
     ErrorKind, SpawnFailure,
     stdio::{InheritEnv, StdioServer},
@@ -222,7 +225,13 @@ async fn lines_of_standard_error_are_offered_to_the_hook() {
 
 #[tokio::test]
 async fn a_hook_that_panics_does_not_take_the_connection_along() {
-    let mut session = Session::start(&peer().on_stderr(|_| panic!("the hook's own fault")));
+    let called = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&called);
+    let mut session = Session::start(&peer().on_stderr(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        panic!("the hook's own fault")
+    }));
     assert_eq!(session.ask("stderr/100000").await, "after the log");
     assert_eq!(session.ask("stderr/100000").await, "after the log");
+    assert!(called.load(Ordering::SeqCst) > 0);
 }
