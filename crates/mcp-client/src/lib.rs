@@ -49,7 +49,7 @@ pub use mcp_elicitation::{
     AnswerError, Choice, DeferReason, ElicitAction, ElicitRequest, ElicitResult, ElicitationLimits, End,
     Field, FieldKind, FlowId, FlowOutcome, Form, FormRequest, FormSchema, Inbox, InboxAnswer, InboxEntry,
     InboxError, MemoryInbox, Misuse as DeskMisuse, QuestionId, QuestionState, Refusal, RequestLimits,
-    Revision, SafeUrl, UrlPolicy, UrlRequest, UrlWarning,
+    Revision, SafeUrl, Untrusted, UrlPolicy, UrlRequest, UrlWarning,
 };
 pub use mcp_jsonrpc::{DecodeLimits, ErrorCode, ErrorObject, RawJson, RequestId};
 pub use mcp_model as model;
