@@ -16,7 +16,10 @@ mod calling;
 mod channel;
 mod deadlines;
 mod few;
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "there is such a stream over HTTP only"))]
+#[cfg_attr(
+    not(feature = "http"),
+    allow(dead_code, reason = "there is such a stream over HTTP only, and tests use all of it")
+)]
 mod hearing;
 #[cfg(feature = "http")]
 mod http;
@@ -31,7 +34,6 @@ mod notices;
 mod open_call;
 mod own;
 mod questions;
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "some of it only HTTP asks for"))]
 mod schedule;
 #[cfg(feature = "http")]
 mod seeking;
