@@ -93,6 +93,15 @@ async fn fr_022_a_command_line_in_place_of_a_program_is_told_where_its_arguments
         let word = program.split_whitespace().next().unwrap();
         assert!(text.starts_with(&format!("program \"{word} …\" ")) && !text.contains("secret"), "{text}");
     }
+    // Whatever keeps it from being started: a token is longer than a file name may be.
+    let token = format!("/usr/bin/env --token={}", "secret".repeat(100));
+    let (failure, text) = failure_of(&StdioServer::new(&token));
+    assert_eq!(failure, SpawnFailure::Os, "{text}");
+    assert!(text.starts_with("program \"/usr/bin/env …\" cannot be started; there is a space"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
+    // As a shell would read it.
+    let (_, text) = failure_of(&StdioServer::new("API_KEY=secret npx server"));
+    assert!(text.starts_with("program \"API_KEY=…\" is not on the child's PATH; there is a space"), "{text}");
     // A program may have a space in its name.
     let folder = Folder::new("spaces");
     folder.file("a program", "#!/bin/sh\nexec \"$PEER\"\n", 0o755);

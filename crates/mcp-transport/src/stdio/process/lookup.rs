@@ -48,20 +48,21 @@ pub(super) fn find_program(server: &StdioServer, env: &[(OsString, OsString)]) -
     })
 }
 
-/// What is said of a program that is not there. Many a command line is given as a program.
+/// What is said of a program that is not there.
 pub(super) fn not_found(server: &StdioServer, how: &str) -> Error {
+    spawn_error(SpawnFailure::NotFound, said_of(server, how))
+}
+
+/// Says this of the program. Many a command line is given as a program: of that only the first word is shown, without the value of a
+/// variable that is set there, as what follows may be a secret.
+pub(super) fn said_of(server: &StdioServer, what: &str) -> String {
     let name = server.program.to_string_lossy();
-    let text = match name.split_once(char::is_whitespace) {
-        // What follows may be an argument, and that a secret.
-        Some((word, _)) => {
-            let word = format!("{word} …");
-            format!(
-                "program {word:?} {how}; there is a space in its name: arguments go into `args`, one by one"
-            )
-        }
-        None => format!("program {name:?} {how}"),
+    let Some((word, _)) = name.split_once(char::is_whitespace) else {
+        return format!("program {name:?} {what}");
     };
-    spawn_error(SpawnFailure::NotFound, text)
+    let (shown, end) = word.split_once('=').map_or((word, " …"), |(variable, _)| (variable, "=…"));
+    let shown = format!("{shown}{end}");
+    format!("program {shown:?} {what}; there is a space in its name: arguments go into `args`, one by one")
 }
 
 /// The file a program given as a path means, for a look at why it could not be started.

@@ -24,7 +24,7 @@ use tokio::{
 
 use super::{
     StderrDrain, environment_of,
-    lookup::{file_of, find_program, not_found, spawn_error},
+    lookup::{file_of, find_program, not_found, said_of, spawn_error},
     unix_output::{HasEnded, Output},
 };
 use crate::{
@@ -188,21 +188,24 @@ fn collect(pid: Pid) {
 /// Finds out why the process could not be started. The answer of the system does not tell which file it means.
 fn explain(server: &StdioServer, file: &Path, error: io::Error) -> Error {
     let program = &server.program;
+    let is_there = file_of(server, file).exists();
+    // The name of a file that is there is no command line.
+    let said =
+        |what: &str| if is_there { format!("program {program:?} {what}") } else { said_of(server, what) };
     let (failure, text) = match error.kind() {
-        io::ErrorKind::NotFound if file_of(server, file).exists() => {
+        io::ErrorKind::NotFound if is_there => {
             (SpawnFailure::NotExecutable, format!("the interpreter that {program:?} names does not exist"))
         }
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             return not_found(server, "does not exist").with_source(error);
         }
         io::ErrorKind::PermissionDenied => {
-            (SpawnFailure::PermissionDenied, format!("program {program:?} has no permission to be executed"))
+            (SpawnFailure::PermissionDenied, said("has no permission to be executed"))
         }
-        _ if error.raw_os_error() == Some(NO_EXEC) => (
-            SpawnFailure::NotExecutable,
-            format!("program {program:?} is in no format this system can execute"),
-        ),
-        _ => (SpawnFailure::Os, format!("program {program:?} cannot be started")),
+        _ if error.raw_os_error() == Some(NO_EXEC) => {
+            (SpawnFailure::NotExecutable, said("is in no format this system can execute"))
+        }
+        _ => (SpawnFailure::Os, said("cannot be started")),
     };
     spawn_error(failure, text).with_source(error)
 }

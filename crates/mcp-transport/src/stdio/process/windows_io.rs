@@ -17,7 +17,7 @@ use windows::Win32::System::Threading::CREATE_NO_WINDOW;
 
 use super::{
     StderrDrain, environment_of,
-    lookup::{find_program, not_found, spawn_error},
+    lookup::{find_program, not_found, said_of, spawn_error},
 };
 use crate::{
     Error, ErrorKind, ProcessExit, SpawnFailure,
@@ -61,7 +61,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
             _ if error.raw_os_error() == Some(193) => SpawnFailure::NotExecutable,
             _ => SpawnFailure::Os,
         };
-        spawn_error(failure, format!("program {:?} cannot be started", server.program)).with_source(error)
+        spawn_error(failure, said_of(server, "cannot be started")).with_source(error)
     })?;
     let (Some(input), Some(output), Some(stderr)) =
         (child.stdin().take(), child.stdout().take(), child.stderr().take())
