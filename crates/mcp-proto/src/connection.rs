@@ -237,7 +237,8 @@ impl Connection {
         request.map(|request| request.dispatched = dispatched).is_some()
     }
 
-    /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP).
+    /// `notifications/initialized` was delivered (written to the pipe, or accepted over HTTP). For the handshake under way: that of a
+    /// call that has [ended](Self::is_open) meanwhile means nothing any more, and is not to be told.
     pub fn handle_initialized_delivered(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Renewing(_)) {
             return self.finish_renewal(now);

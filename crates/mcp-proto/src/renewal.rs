@@ -341,13 +341,19 @@ impl Connection {
         renewal.held.first().copied().filter(|_| renewal.handshake == handshake)
     }
 
-    /// `notifications/initialized` of a new session was not delivered. Returns as
+    /// `notifications/initialized` of a new session, which this call owned, was not delivered. Returns as
     /// [`handle_exchange_failed`](Self::handle_exchange_failed) does: where `false`, the driver is to
-    /// [`forget`](Self::forget_own) the call that owned it.
+    /// [`forget`](Self::forget_own) the call.
     ///
     /// That of the first handshake needs no word: without it there is no connection, and the driver closes it.
-    pub fn handle_initialized_failed(&mut self, now: Instant, failure: ExchangeFailure) -> bool {
-        self.confirming().is_none_or(|handshake| self.outlast_handshake(now, handshake, failure))
+    pub fn handle_initialized_failed(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        failure: ExchangeFailure,
+    ) -> bool {
+        // What is said of one that was given up comes too late, and is nothing to the next one.
+        self.confirming() != Some(call) || self.outlast_handshake(now, call, failure)
     }
 
     /// The exchange of a handshake failed. Returns whether nobody needs to hear of it: it is made once more for the others where

@@ -140,10 +140,16 @@ impl HttpLink {
             () = call.over() => return Ok(()),
         };
         let Err(error) = delivered else {
-            call.driver.with(|core, now| core.handle_initialized_delivered(now));
+            call.driver.with(|core, now| {
+                // It may have been given up a moment ago, and another one be on its way to the same end.
+                if core.is_open(call.id) {
+                    core.handle_initialized_delivered(now);
+                }
+            });
             return Ok(());
         };
-        if call.driver.with(|core, now| core.handle_initialized_failed(now, failure_of(&error))) {
+        let failure = failure_of(&error);
+        if call.driver.with(|core, now| core.handle_initialized_failed(now, call.id, failure)) {
             return Ok(());
         }
         call.failed(Sent::Handshake, error)

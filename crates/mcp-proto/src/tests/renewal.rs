@@ -190,7 +190,7 @@ fn handshakes_that_keep_failing_do_not_make_a_server_shake_hands_for_ever() {
             assert_eq!(session.core.waits_for(own), Some(waiting));
             if answered {
                 accept_handshake(&mut session);
-                assert!(!session.core.handle_initialized_failed(session.now, ExchangeFailure::Other));
+                assert!(!session.core.handle_initialized_failed(session.now, own, ExchangeFailure::Other));
             } else {
                 let request = serde_json::from_str(&request).unwrap();
                 assert!(!session.core.handle_exchange_failed(
@@ -256,6 +256,27 @@ fn a_session_that_only_notifications_wait_for_is_made_all_the_same() {
         let last: Vec<_> = sent.iter().map(|(what, _)| what.as_str()).skip(sent.len() - 2).collect();
         assert_eq!(last, ["vendor/said", "tools/call three"]);
     }
+}
+
+/// The word of an `initialized` that nobody waits for any more may come when the one of the next session is on its way.
+#[test]
+fn what_is_told_late_of_a_handshake_that_was_given_up_is_nothing_to_the_next_one() {
+    let (mut session, one, two) = session();
+    assert!(lose(&mut session, one));
+    let (old, _) = handshake(&session);
+    accept_handshake(&mut session);
+    session.core.cancel(session.now, one, None);
+    session.core.cancel(session.now, two, None);
+    let three = call(&mut session, "three");
+    accept_handshake(&mut session);
+    sent(&mut session);
+    let (now, failure) = (session.now, ExchangeFailure::ConnectionLost);
+    assert!(session.core.handle_initialized_failed(now, old, failure), "nobody is to hear of it");
+    assert_eq!(sent(&mut session), []);
+    let new = handshake_call(&session);
+    assert!(new != old && session.core.is_open(new) && session.core.is_open(three));
+    delivered(&mut session);
+    assert_eq!(sent(&mut session).last(), Some(&("tools/call three".to_owned(), Some(three))));
 }
 
 /// A server that accepts no `initialized` holds up the calls until the time of the handshake is over.

@@ -115,9 +115,8 @@ impl Model {
             // There is no connection without it, whoever waits for one.
             return self.core.handle_closed();
         }
-        let is_open = self.core.is_open(owner);
-        // One of an earlier session has no driver any more.
-        if is_open && !self.core.handle_initialized_failed(self.now, failure(way)) {
+        // Be it one that was given up meanwhile.
+        if !self.core.handle_initialized_failed(self.now, owner, failure(way)) {
             self.give_up(owner);
         }
         assert!(!self.core.is_open(owner));
