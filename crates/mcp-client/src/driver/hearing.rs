@@ -148,13 +148,14 @@ pub(super) enum Step {
 }
 
 /// What came of asking for a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sought {
+#[derive(Debug)]
+pub(super) enum Sought<E = Error> {
     /// There is one, be it a new one.
     Found,
     /// Calls took all the room, so that nothing was asked.
     NoRoom,
-    None,
+    /// There is none, and this is what the transport said, if anything.
+    None(Option<E>),
 }
 
 /// What is to be told, in this order.
@@ -270,21 +271,32 @@ impl<E: Loss> Hearing<E> {
         }
     }
 
-    /// What came of [`Step::Seek`]. A new session, where it brought one, is there by itself.
-    pub(super) fn sought(&mut self, session: Session, now: Instant, sought: Sought) -> Said<E> {
+    /// The transport repaired the stream of this session by itself, and what was said meanwhile may be lost.
+    pub(super) fn repaired(&self, session: Session) -> Said<E> {
+        let stands = session == self.session && matches!(self.stream, Stream::Standing { .. });
+        Said { word: stands.then_some(ClientEvent::SubscriptionRestored), ..Said::nothing() }
+    }
+
+    /// What came of [`Step::Seek`], or of asking for a session where the stream is to be opened and there is none to open it in. A new
+    /// session, where that brought one, is there by itself.
+    pub(super) fn sought(&mut self, session: Session, now: Instant, sought: Sought<E>) -> Said<E> {
         if session != self.session {
             return Said::nothing();
         }
-        let Stream::Lost { error, at, remedy } = &mut self.stream else { return Said::nothing() };
-        *at = now;
-        match sought {
-            Sought::Found => *remedy = Remedy::OpenInFound,
+        match (&mut self.stream, sought) {
+            (Stream::Lost { at, remedy, .. }, Sought::Found) => (*at, *remedy) = (now, Remedy::OpenInFound),
             // The stream is tried once more, and that asks again.
-            Sought::NoRoom => *remedy = Remedy::Open,
-            Sought::None => {
+            (Stream::Lost { at, remedy, .. }, Sought::NoRoom) => (*at, *remedy) = (now, Remedy::Open),
+            (Stream::Lost { error, .. }, Sought::None(_)) => {
                 let error = error.clone();
                 return self.fall(Deaf::GivenUp, Some(error), true);
             }
+            (Stream::Opening { before, .. }, Sought::None(Some(error))) => {
+                let is_news = *before != Before::Interrupted;
+                let said = self.fall(Deaf::GivenUp, Some(error), true);
+                return Said { word: is_news.then_some(ClientEvent::SubscriptionInterrupted), ..said };
+            }
+            _ => {}
         }
         Said::nothing()
     }

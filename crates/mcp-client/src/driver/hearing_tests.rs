@@ -62,7 +62,7 @@ impl Walk {
         self.lost(LossKind::Passing)
     }
 
-    fn sought(&mut self, sought: Sought) -> &mut Self {
+    fn sought(&mut self, sought: Sought<LossKind>) -> &mut Self {
         let said = self.hearing.sought(self.hearing.session(), self.now, sought);
         self.note(said);
         self
@@ -112,7 +112,7 @@ const INPUTS: [(&str, Input); 9] = [
     ("session lost", |walk| walk.lost(LossKind::Session)),
     ("found", |walk| walk.sought(Sought::Found)),
     ("no room", |walk| walk.sought(Sought::NoRoom)),
-    ("not found", |walk| walk.sought(Sought::None)),
+    ("not found", |walk| walk.sought(Sought::None(Some(LossKind::Passing)))),
     ("renewed", Walk::renewed),
 ];
 
@@ -193,7 +193,9 @@ fn what_is_said_of_the_stream_of_an_earlier_session_changes_nothing() {
             walk.hearing.opened(old, walk.now),
             walk.hearing.ended(old, walk.now, Ended::Absent),
             walk.hearing.ended(old, walk.now, Ended::Lost(LossKind::Session)),
-            walk.hearing.sought(old, walk.now, Sought::None),
+            walk.hearing.sought(old, walk.now, Sought::None(None)),
+            walk.hearing.sought(old, walk.now, Sought::None(Some(LossKind::Passing))),
+            walk.hearing.repaired(old),
         ] {
             assert!(said.word.is_none() && !said.is_opened && said.fallen.is_none(), "{state}: {said:?}");
         }
@@ -289,7 +291,37 @@ fn a_session_that_may_be_lost_is_asked_for_once() {
     walk.opened().cut().check(&["opened", "interrupted"], (1, Step::Open)).none().check(&[], (2, Step::Seek));
     // Calls have all the room: that says nothing.
     walk.sought(Sought::NoRoom).check(&[], (0, Step::Open)).lost(lost).check(&[], (4, Step::Seek));
-    walk.sought(Sought::None).check(&["deaf: lost"], (0, Step::Rest));
+    walk.sought(Sought::None(None)).check(&["deaf: lost"], (0, Step::Rest));
+}
+
+/// One that waits for its time meets a server that is gone: who listens waits no longer than for one that was lost.
+#[test]
+fn a_stream_that_is_not_asked_for_yet_is_given_up_where_there_is_no_session_for_it() {
+    let gone = || Sought::None(Some(LossKind::Passing));
+    let mut walk = Walk::new(12);
+    walk.opened().renewed().opened().renewed();
+    walk.check(&["opened", "renewed", "opened", "renewed", "interrupted"], (1, Step::Open));
+    walk.sought(gone()).check(&["deaf: lost"], (0, Step::Rest));
+    let mut walk = Walk::new(12);
+    walk.opened().renewed().check(&["opened", "renewed"], (0, Step::Open));
+    walk.sought(gone()).check(&["interrupted", "deaf: lost"], (0, Step::Rest));
+    walk.after(60)
+        .renewed()
+        .check(&["renewed"], (0, Step::Open))
+        .opened()
+        .check(&["opened"], (0, Step::Nothing));
+}
+
+/// A gap is one of a stream that stands.
+#[test]
+fn a_repair_is_told_where_the_stream_stands_and_nothing_else_was_told_of_it() {
+    let mut walk = Walk::new(12);
+    let told = |walk: &Walk| walk.hearing.repaired(walk.hearing.session()).word.is_some();
+    assert!(!told(&walk));
+    walk.opened();
+    assert!(told(&walk));
+    walk.cut();
+    assert!(!told(&walk));
 }
 
 /// What stood until a renewal counts as what stood until it was lost.

@@ -1,6 +1,6 @@
 //! A new session where the loss of the old one shows outside of any call (Streamable HTTP, "Session Management").
 //!
-//! A session is renewed by a call, which lends its driver to the handshake. Where the standing stream or a notification meets the loss,
+//! A session is renewed for a call that waits for it. Where the standing stream or a notification meets the loss,
 //! [`Connection::seek_session`](mcp_proto::Connection::seek_session) is that call. It also finds out whether the session is lost indeed:
 //! a GET may be refused for other reasons.
 
@@ -74,7 +74,7 @@ impl Driver {
         let call = match self.open(|core, now| core.seek_session(now)) {
             Ok(call) => call,
             Err(error) if is_for_want_of_room(&error) => return Sought::NoRoom,
-            Err(_) => return Sought::None,
+            Err(error) => return Sought::None(error.transport().cloned()),
         };
         match self.drive(&call, None).await {
             Ok(_) => Sought::Found,
@@ -82,7 +82,7 @@ impl Driver {
             Err(error) if error.error_object().is_some() => Sought::Found,
             Err(error) => {
                 tracing::debug!(%error, "the lost session could not be replaced");
-                Sought::None
+                Sought::None(error.transport().cloned())
             }
         }
     }
@@ -91,7 +91,7 @@ impl Driver {
     pub(super) async fn say_again(self: &Arc<Self>, connection: &HttpConnection, mut notice: Transmit) {
         let Link::Http(link) = &self.link else { return };
         link.seeking.note(now());
-        if self.seek_session().await == Sought::Found && !is_of_its_session(&notice) {
+        if matches!(self.seek_session().await, Sought::Found) && !is_of_its_session(&notice) {
             notice.head = self.lock().core.session_head();
             if let Err(error) = deliver(connection, notice).await {
                 tracing::debug!(%error, "a notification was not accepted in the new session");

@@ -20,7 +20,6 @@ use super::hearing::{Ended, Hearing, Said, Session, Sought, Step};
 use super::http::{HttpLink, SessionHead, head};
 use super::subscribing::AbortOnDrop;
 use super::{Driver, Link, Writes, now};
-use crate::event::ClientEvent;
 use crate::spawning::spawn;
 
 /// How long a stream that was given up is left alone before an answer of the server is a reason to try once more.
@@ -79,8 +78,13 @@ struct Reader {
     signs: Arc<Signs>,
 }
 
-/// The connection is gone.
-struct Over;
+/// Why the stream of a session is kept up no more.
+enum Done {
+    /// The connection is gone.
+    Over,
+    /// There is a new session.
+    Renewed,
+}
 
 /// What is next for the reader.
 struct Next {
@@ -93,24 +97,39 @@ struct Next {
 
 impl Reader {
     async fn run(self, renewals: Arc<Notify>) {
-        loop {
+        while let Some(session) = self.session() {
             // A new session has a stream of its own, whether or not the server has ended that of the old one. Boxed, as most of
             // what it needs is of no use to a server that has no such stream.
-            tokio::select! {
-                biased;
-                () = renewals.notified() => {}
-                Over = Box::pin(self.keep_up()) => return,
+            let mut kept = Box::pin(self.keep_up(session));
+            loop {
+                tokio::select! {
+                    biased;
+                    // It may be told of when its stream stands already: the session is there before.
+                    () = renewals.notified() => if self.session() != Some(session) { break },
+                    done = &mut kept => match done {
+                        Done::Over => return,
+                        Done::Renewed => break,
+                    },
+                }
             }
         }
     }
 
-    /// Keeps up the stream of one session.
-    async fn keep_up(&self) -> Over {
+    /// The newest session; `None` once the connection is gone.
+    fn session(&self) -> Option<Session> {
+        self.driver.upgrade().map(|driver| driver.lock().hearing.session())
+    }
+
+    /// Keeps up the stream of this session.
+    async fn keep_up(&self, kept: Session) -> Done {
         loop {
             // What waits here must not keep the connection.
             let next = self.driver.upgrade().and_then(|driver| driver.next_step());
-            let Some(Next { step, session, head }) = next else { return Over };
-            let kept = match step {
+            let Some(Next { step, session, head }) = next else { return Done::Over };
+            if session != kept {
+                return Done::Renewed;
+            }
+            let done = match step {
                 Step::Wait(until) => {
                     tokio::time::sleep_until(until.into()).await;
                     Ok(())
@@ -124,7 +143,7 @@ impl Reader {
                         Some(true) => self.read(session, head).await,
                         // A new session is on its way, and ends the waiting.
                         Some(false) => Ok(()),
-                        None => Err(Over),
+                        None => Err(Done::Over),
                     }
                 }
                 Step::Seek => {
@@ -133,14 +152,14 @@ impl Reader {
                 }
                 Step::Nothing => return pending().await,
             };
-            if let Err(over) = kept {
-                return over;
+            if let Err(done) = done {
+                return done;
             }
         }
     }
 
-    fn hear(&self, input: impl FnOnce(&mut Hearing, Instant) -> Said) -> Result<(), Over> {
-        self.driver.upgrade().map(|driver| driver.hear(input)).ok_or(Over)
+    fn hear(&self, input: impl FnOnce(&mut Hearing, Instant) -> Said) -> Result<(), Done> {
+        self.driver.upgrade().map(|driver| driver.hear(input)).ok_or(Done::Over)
     }
 
     /// Asks for a new session, or waits for the one that somebody else asks for.
@@ -151,7 +170,7 @@ impl Reader {
             tokio::time::sleep(wait).await;
             self.begin_seeking();
         }
-        let Some(driver) = self.driver.upgrade() else { return Sought::None };
+        let Some(driver) = self.driver.upgrade() else { return Sought::None(None) };
         // By a task of its own: its call goes on in the new session, which ends the waiting here.
         let seeking = Arc::clone(&driver);
         let (sought, is_sought) = oneshot::channel();
@@ -160,7 +179,7 @@ impl Reader {
             let _ = sought.send(seeking.seek_session().await);
         });
         drop(driver);
-        is_sought.await.unwrap_or(Sought::None)
+        is_sought.await.unwrap_or(Sought::None(None))
     }
 
     /// Notes that a session is asked for; how long to wait where that was done a moment ago.
@@ -171,7 +190,7 @@ impl Reader {
     }
 
     /// Reads the standing stream of one session to its end.
-    async fn read(&self, session: Session, head: SessionHead) -> Result<(), Over> {
+    async fn read(&self, session: Session, head: SessionHead) -> Result<(), Done> {
         let mut stream = match self.connection.open_stream(head).await {
             Ok(Some(stream)) => stream,
             Ok(None) => return self.hear(|hearing, now| hearing.ended(session, now, Ended::Absent)),
@@ -180,9 +199,9 @@ impl Reader {
         self.hear(|hearing, now| hearing.opened(session, now))?;
         let ended = loop {
             let received = stream.next().await;
-            let driver = self.driver.upgrade().ok_or(Over)?;
+            let driver = self.driver.upgrade().ok_or(Done::Over)?;
             match received {
-                Ok(Some(Received::Gap)) => driver.emit(ClientEvent::SubscriptionRestored),
+                Ok(Some(Received::Gap)) => driver.hear(|hearing, _| hearing.repaired(session)),
                 Ok(Some(received)) => driver.handle(Origin::Channel, received),
                 Ok(None) => break Ended::Absent,
                 Err(error) => break Ended::Lost(error),
@@ -220,7 +239,79 @@ mod tests {
     use std::pin::{Pin, pin};
     use std::task::{Context, Waker};
 
+    use mcp_proto::Mode;
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
+    use crate::event::ClientEvent;
+    use crate::{Client, HttpServer};
+
+    /// Answers as a server with one session does, and says on its stream that the tools changed, each time that it is told to.
+    async fn talk(stream: TcpStream, word: Arc<Notify>) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let (mut line, mut first, mut length) = (String::new(), String::new(), 0);
+            while stream.read_line(&mut line).await? > 0 && line != "\r\n" {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                first = if first.is_empty() { line.clone() } else { first };
+                line.clear();
+            }
+            if first.is_empty() {
+                return Ok(());
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).await?;
+            if first.starts_with("GET") {
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await?;
+                loop {
+                    word.notified().await;
+                    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+                    stream.write_all(format!("data: {changed}\n\n").as_bytes()).await?;
+                }
+            }
+            let message: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+            let answer = if message["method"] == "initialize" {
+                let result = serde_json::json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": { "listChanged": true } },
+                    "serverInfo": { "name": "s", "version": "1" },
+                });
+                let body = serde_json::json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })
+                    .to_string();
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: s1\r\n";
+                format!("{head}content-length: {}\r\n\r\n{body}", body.len())
+            } else {
+                "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned()
+            };
+            stream.write_all(answer.as_bytes()).await?;
+        }
+    }
+
+    /// The session is there before it is told of, and the reader may find it by itself.
+    #[tokio::test]
+    async fn a_stream_that_stands_is_read_on_when_its_session_is_told_of_late() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = HttpServer::new(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let word = Arc::new(Notify::new());
+        let says = Arc::clone(&word);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(talk(stream, Arc::clone(&says)));
+            }
+        });
+        let client = Client::builder("tests", "1.0").mode(Mode::Legacy).connect(server).await.unwrap();
+        let mut events = client.events();
+        for _ in 0..3 {
+            word.notify_one();
+            let changed =
+                async { while !matches!(events.next().await, Some(ClientEvent::ListChanged(_))) {} };
+            tokio::time::timeout(Duration::from_secs(20), changed).await.expect("the stream is read");
+            client.driver().renewals.notify_one();
+        }
+        client.close().await;
+    }
 
     #[test]
     fn a_sign_for_whoever_does_not_wait_any_more_is_none_for_the_next() {

@@ -212,7 +212,7 @@ impl Error {
         self.inner.first_attempt.as_ref()
     }
 
-    fn transport(&self) -> Option<&mcp_transport::Error> {
+    pub(crate) fn transport(&self) -> Option<&mcp_transport::Error> {
         self.inner.cause.transport()
     }
 
