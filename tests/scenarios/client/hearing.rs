@@ -453,3 +453,43 @@ async fn no_stream_is_asked_for_in_a_session_whose_handshake_is_not_over() {
     within(sessions.stream_of(2)).await;
     assert_eq!(within(subscription.next()).await.unwrap(), Some(Change::Restored));
 }
+
+/// A server that is gone before the stream of its newest session is due is given up as one whose stream was lost.
+#[tokio::test]
+async fn who_waits_for_a_stream_that_is_not_due_hears_of_a_server_that_is_gone() {
+    let (url, sessions) = Sessions::start(BY_THE_BOOK, 1).await;
+    let (client, events) = connect(&url).await;
+    within(sessions.stream_of(1)).await;
+    let mut subscription = within(client.subscription(of_tools())).await.unwrap();
+    in_no_time(async {
+        for number in 2..=3 {
+            sessions.lose();
+            call(&client).await;
+            if number == 2 {
+                until(|| sessions.count("GET").contains_key(&session(2))).await;
+                for _ in 0..200 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        assert_eq!(told(&events), ["renewed", "renewed", "interrupted"]);
+        {
+            let mut state = sessions.state.lock().unwrap();
+            (state.known, state.breaks_handshakes) = (false, true);
+        }
+        client.call_tool("t", json!({})).into_future().await.unwrap_err();
+    })
+    .await;
+    let ended = async {
+        loop {
+            match subscription.next().await {
+                Ok(Some(Change::Interrupted | Change::Restored)) => {}
+                end => return end,
+            }
+        }
+    };
+    let end = at_the_deadline(tokio::time::timeout(Duration::from_secs(300), ended)).await;
+    let error = end.expect("it takes up to about four minutes").unwrap_err();
+    assert_eq!(error.kind(), mcp_client::ErrorKind::Transport, "{error:?}");
+    assert!(client.close_reason().is_none(), "the next call makes a session");
+}

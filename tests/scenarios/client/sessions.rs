@@ -72,6 +72,8 @@ pub(super) struct State {
     pub(super) holds_streams: bool,
     /// Whoever confirms a session waits until it is let in.
     pub(super) holds_sessions: bool,
+    /// The connection breaks under each handshake.
+    pub(super) breaks_handshakes: bool,
     /// The connection breaks under the next of these messages.
     pub(super) breaks_under: Option<&'static str>,
     /// A session is asked for its stream before it agrees to tell of a resource.
@@ -88,6 +90,7 @@ impl Sessions {
             has_streams: true,
             holds_streams: false,
             holds_sessions: false,
+            breaks_handshakes: false,
             breaks_under: None,
             subscribes_late: false,
         };
@@ -159,6 +162,9 @@ impl Sessions {
         let (message, what, is_known) = self.note(request);
         let breaks = |state: &mut State| state.breaks_under.take_if(|broken| *broken == what).is_some();
         if breaks(&mut self.state.lock().unwrap()) {
+            return false;
+        }
+        if what == "initialize" && self.state.lock().unwrap().breaks_handshakes {
             return false;
         }
         if what == "initialize" {
