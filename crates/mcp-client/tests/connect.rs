@@ -289,7 +289,7 @@ fn people_get_words_and_no_control_characters() {
         "  [image image/png, 4 bytes of base64]",
         "    \"a\": 1",
         "call w FAILED after ",
-        "the server answered with error -32000: x\\u{1b}[1m [rpc]",
+        r#"the server answered with error -32000: "x\u{1b}[1m" [rpc]"#,
         "  data: {\"k\":1}",
         "closed (",
     ] {

@@ -1,14 +1,14 @@
 //! The error both transports return: an opaque value with a kind, typed facts and the lower error as its source.
 //!
 //! Text that a peer wrote (a response body, a standard-error tail) is kept apart from our own message. What
-//! `Display` shows of it is cut to 2 KiB and escaped by [`Untrusted`](crate::Untrusted); the accessors give it raw.
+//! `Display` shows of it is cut to 2 KiB, escaped and in quotes ([`Quoted`](crate::Quoted)); the accessors give it raw.
 //! Header values, environment values and session ids never get in here.
 
 use std::{borrow::Cow, error, fmt, sync::Arc, time::Duration};
 
 use mcp_jsonrpc::ErrorObject;
 
-use crate::{Untrusted, exit::ProcessExit};
+use crate::{Quoted, exit::ProcessExit};
 
 /// How many bytes of a standard-error tail `Display` shows. Two screens; the whole tail is in
 /// [`Error::stderr_tail`].
@@ -182,10 +182,16 @@ impl Error {
         self.inner.exit
     }
 
-    /// The last bytes the server process wrote to standard error, invalid UTF-8 replaced. Untrusted: show it through
-    /// [`Untrusted`].
+    /// The last bytes the server process wrote to standard error, invalid UTF-8 replaced; `None` where it wrote nothing.
+    /// Untrusted: show it through [`Untrusted`](crate::Untrusted).
     pub fn stderr_tail(&self) -> Option<&str> {
         self.inner.stderr_tail.as_deref()
+    }
+
+    /// What `Display` shows without the end of standard error, for who has to say something between the two.
+    #[doc(hidden)]
+    pub fn without_tail(&self) -> &str {
+        &self.inner.message
     }
 }
 
@@ -270,7 +276,7 @@ impl Error {
     }
 
     pub(crate) fn with_stderr_tail(mut self, tail: Arc<str>) -> Self {
-        self.change().stderr_tail = Some(tail);
+        self.change().stderr_tail = Some(tail).filter(|tail| !tail.is_empty());
         self
     }
 
@@ -282,13 +288,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.inner.message)?;
-        if let Some(exit) = self.inner.exit {
-            write!(f, ", process ended with {exit}")?;
-        }
         match self.inner.stderr_tail.as_deref().map(str::trim_end) {
             None | Some("") => Ok(()),
             Some(tail) => {
-                write!(f, "; its standard error ends with: {}", Untrusted::last(tail, SHOWN_TAIL_BYTES))
+                write!(f, "; the server's standard error ends with: {}", Quoted::last(tail, SHOWN_TAIL_BYTES))
             }
         }
     }
@@ -312,7 +315,7 @@ impl fmt::Debug for Error {
             out.field("exit", exit);
         }
         if let Some(tail) = &inner.stderr_tail {
-            out.field("stderr_tail", &format_args!("\"{}\"", Untrusted::last(tail, SHOWN_TAIL_BYTES)));
+            out.field("stderr_tail", &Quoted::last(tail, SHOWN_TAIL_BYTES));
         }
         if let Some(source) = &inner.source {
             out.field("source", source);
@@ -334,24 +337,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn display_shows_exit_and_an_escaped_tail() {
+    fn display_shows_an_escaped_tail_in_quotes() {
         // protocol:T-06, auth:SEC-15
-        let error = Error::new(ErrorKind::Closed, "server closed the connection")
+        let error = Error::new(ErrorKind::Closed, "the server's process ended with exit code 3")
             .with_exit(ProcessExit::from_code(3))
-            .with_stderr_tail(Arc::from("no such \u{1b}[31mdatabase\n"));
+            .with_stderr_tail(Arc::from("no such \u{1b}[31m\"database\"; cause: all is well\n"));
         assert_eq!(
             error.to_string(),
-            "server closed the connection, process ended with exit code 3; its standard error ends with: \
-             no such \\u{1b}[31mdatabase"
+            "the server's process ended with exit code 3; the server's standard error ends with: \
+             \"no such \\u{1b}[31m\\\"database\\\"; cause: all is well\""
         );
+        assert_eq!(error.without_tail(), "the server's process ended with exit code 3");
         assert_eq!(error.exit(), Some(ProcessExit::from_code(3)));
+    }
+
+    #[test]
+    fn where_nothing_was_written_there_is_no_tail() {
+        let error = Error::new(ErrorKind::Closed, "m").with_stderr_tail(Arc::from(""));
+        assert_eq!((error.stderr_tail(), &*error.to_string()), (None, "m"));
     }
 
     #[test]
     fn display_of_a_long_tail_keeps_its_end() {
         let tail = format!("{}END", "x".repeat(10_000));
         let shown = Error::new(ErrorKind::Closed, "m").with_stderr_tail(Arc::from(tail)).to_string();
-        assert!(shown.ends_with("END"));
+        assert!(shown.ends_with("END\""));
         assert!(shown.len() < SHOWN_TAIL_BYTES + 100, "{}", shown.len());
     }
 

@@ -35,6 +35,13 @@ impl ProcessExit {
         self.signal
     }
 
+    /// The end as the verb of a sentence: `ended with exit code 1`, `was ended by signal 9 (SIGKILL)`.
+    #[cfg_attr(not(feature = "stdio"), allow(dead_code, reason = "only that transport has processes"))]
+    pub(crate) fn told(self) -> String {
+        let verb = if self.signal.is_some() { "was ended by" } else { "ended with" };
+        format!("{verb} {self}")
+    }
+
     /// Whether it ended by itself with code 0.
     pub fn success(self) -> bool {
         self.code == Some(0)
@@ -90,6 +97,8 @@ mod tests {
         assert_eq!(ProcessExit::from_signal(9).to_string(), "signal 9 (SIGKILL)");
         assert_eq!(ProcessExit::from_signal(64).to_string(), "signal 64");
         assert_eq!(ProcessExit::unknown().to_string(), "an unknown status");
+        assert_eq!(ProcessExit::from_code(3).told(), "ended with exit code 3");
+        assert_eq!(ProcessExit::from_signal(9).told(), "was ended by signal 9 (SIGKILL)");
         let names = ["HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "PIPE", "ALRM", "TERM"];
         for (signal, name) in [1, 2, 3, 6, 9, 11, 13, 14, 15].into_iter().zip(names) {
             let text = ProcessExit::from_signal(signal).to_string();

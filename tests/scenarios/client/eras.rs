@@ -103,7 +103,7 @@ async fn a_program_that_ends_on_the_probe_is_started_once_more() {
     assert_eq!(error.first_attempt().unwrap().exit().unwrap().code(), Some(3));
     let text = error.to_string();
     assert!(
-        text.ends_with(" (the program was started twice)") && text.matches("broken").count() == 1,
+        text.contains(" (the program was started twice); ") && text.matches("broken").count() == 1,
         "{text}"
     );
 }

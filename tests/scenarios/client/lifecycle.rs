@@ -141,7 +141,7 @@ async fn whatever_a_connect_fails_of_it_tells_the_last_words_of_the_program() {
         assert_eq!(error.kind(), kind, "{talk}: {error}");
         assert_eq!(error.stderr_tail(), Some("log in at \u{1b}[1mhttp://x\n"), "{talk}");
         let shown = error.to_string();
-        assert!(shown.ends_with(r"standard error ends with: log in at \u{1b}[1mhttp://x"), "{shown}");
+        assert!(shown.ends_with(r#"standard error ends with: "log in at \u{1b}[1mhttp://x""#), "{shown}");
         assert_eq!(shown.matches("standard error").count(), 1, "{shown}");
     }
 }
@@ -155,7 +155,7 @@ async fn the_message_of_a_connect_that_fails_shows_the_end_of_long_last_words() 
     let error = within(connecting).await.unwrap_err();
     assert!(error.stderr_tail().unwrap().starts_with("line 0 of many\n"));
     let shown = error.to_string();
-    assert!(shown.ends_with("line 999 of many") && shown.len() < 2300, "{shown}");
+    assert!(shown.ends_with("line 999 of many\"") && shown.len() < 2300, "{shown}");
 }
 
 /// field:FR-001: a program that speaks something else where messages belong, and then ends.
@@ -168,13 +168,15 @@ async fn a_program_that_prints_its_usage_and_ends_has_it_in_the_error() {
     assert_eq!(error.stdout_noise(), Some("Usage: server \u{1b}[1m--stdio\n  --port\n  a last line\n"));
     assert_eq!(error.stderr_tail(), Some("no\n"));
     let shown = error.to_string();
-    let noise = r"; the server printed to standard output, where only messages belong: Usage: server \u{1b}[1m--stdio\n  --port\n  a last line";
+    let noise = r#"; the server printed to standard output, where only messages belong: "Usage: server \u{1b}[1m--stdio\n  --port\n  a last line""#;
     assert!(shown.contains(noise), "{shown}");
     // Once, though it was started twice.
     let error = within(builder().mode(Mode::Auto).connect(sh(script))).await.unwrap_err();
     let shown = error.to_string();
     assert_eq!(shown.matches("Usage").count(), 1, "{shown}");
-    assert!(shown.ends_with("(the program was started twice)"), "{shown}");
+    let ours =
+        "the server's process ended with exit code 2 (the program was started twice); the server printed to ";
+    assert!(shown.starts_with(ours), "{shown}");
 }
 
 /// Beside other reasons too; what it wrote is bounded, however much it was.
@@ -209,12 +211,28 @@ async fn a_silent_program_has_no_last_words() {
     }
 }
 
+/// auth:SEC-15: what the server writes reads as ours nowhere, and where it wrote nothing there is nothing.
+#[tokio::test]
+async fn the_last_words_of_a_program_cannot_pose_as_words_of_this_library() {
+    let script = r#"printf '%s\n' 'ValueError: x"; cause: all is \ well' >&2; exit 1"#;
+    let error = within(builder().connect(sh(script))).await.unwrap_err();
+    let expected = r#"the server's process ended with exit code 1; the server's standard error ends with: "ValueError: x\"; cause: all is \\ well""#;
+    assert_eq!((&*error.to_string(), &*error.report().to_string()), (expected, expected));
+
+    let ends = [("exit 1", "ended with exit code 1"), ("kill -9 $$", "was ended by signal 9 (SIGKILL)")];
+    for (script, end) in ends {
+        let error = within(builder().mode(Mode::Auto).connect(sh(script))).await.unwrap_err();
+        let shown = format!("the server's process {end} (the program was started twice)");
+        assert_eq!((error.report().to_string(), error.stderr_tail()), (shown, None));
+    }
+}
+
 /// What `main` prints of an error that it returns is what the report says.
 #[tokio::test]
 async fn the_report_of_an_error_and_its_debug_output_have_the_causes_that_display_leaves_out() {
     let connecting = builder().server_name("files").connect(StdioServer::new("/no/such/program"));
     let error = connecting.await.unwrap_err();
-    assert_eq!(error.to_string(), "server files: program \"/no/such/program\" does not exist");
+    assert_eq!(error.to_string(), "server \"files\": program \"/no/such/program\" does not exist");
     let report = error.report().to_string();
     assert_eq!(report, format!("{error}; cause: {}", std::io::Error::from_raw_os_error(2)));
     assert_eq!(format!("{error:?}"), format!("{report} [transport]"));
@@ -228,7 +246,7 @@ async fn two_attempts_are_reported_with_what_stands_behind_them() {
     let once = sh("rmdir \"$PWD\"; exit 3").current_dir(&folder);
     let error = within(builder().mode(Mode::Auto).connect(once)).await.unwrap_err();
     let (report, gone) = (error.report().to_string(), std::io::Error::from_raw_os_error(2));
-    assert!(report.ends_with(&format!("exit code 3); cause: {gone}")), "{report}");
+    assert!(report.ends_with(&format!("process ended with exit code 3); cause: {gone}")), "{report}");
     assert!(report.contains("cannot be entered (the first attempt: "), "{report}");
 }
 

@@ -107,7 +107,7 @@ async fn errors_name_the_server_those_of_connecting_too() {
     let connecting = builder().server_name("files").connect(missing).await.unwrap_err();
     for error in [outcome.unwrap_err(), connecting] {
         assert_eq!(error.server_name(), Some("files"));
-        assert!(error.to_string().starts_with("server files: "), "{error}");
+        assert!(error.to_string().starts_with("server \"files\": "), "{error}");
     }
 }
 

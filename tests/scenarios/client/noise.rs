@@ -41,7 +41,7 @@ async fn a_call_that_times_out_has_what_the_server_printed_since_it_began() {
     let error = unanswered(&client, &mut peer, &["Traceback:\u{1b}[31m", "  KeyError: 'x'"]).await;
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(error.stdout_noise(), Some("Traceback:\u{1b}[31m\n  KeyError: 'x'\n"));
-    let shown = r"; the server printed to standard output, where only messages belong: Traceback:\u{1b}[31m\n  KeyError: 'x'";
+    let shown = r#"; the server printed to standard output, where only messages belong: "Traceback:\u{1b}[31m\n  KeyError: 'x'""#;
     assert_eq!(error.to_string(), format!("no answer within 1000 ms{shown}"));
     assert_eq!(error.diagnostics(), [], "the connection has them");
 
@@ -70,7 +70,7 @@ async fn a_connection_that_the_server_ended_says_what_it_printed() {
     for error in [called.unwrap_err(), later, notified] {
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
         assert_eq!(error.stdout_noise(), Some("first\npanicked at main.rs\n"));
-        let shown = r"; the server printed to standard output, where only messages belong: first\npanicked at main.rs";
+        let shown = r#"; the server printed to standard output, where only messages belong: "first\npanicked at main.rs""#;
         assert_eq!(error.to_string(), format!("the server closed its output{shown}"));
     }
 }

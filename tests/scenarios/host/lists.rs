@@ -127,7 +127,7 @@ async fn errors_say_which_server_and_which_tool() {
     assert_eq!((refused.server_name(), refused.tool_name()), (Some("files"), Some("read\u{1b}")));
     assert_eq!(
         refused.to_string(),
-        "tool read\\u{1b} of server files: the server answered with error -32602: no such file"
+        r#"tool "read\u{1b}" of server "files": the server answered with error -32602: "no such file""#
     );
     assert_eq!(refused.error_object().map(|object| object.code.get()), Some(-32602));
 
@@ -142,7 +142,7 @@ async fn errors_say_which_server_and_which_tool() {
     let (lists, ()) = tokio::join!(host.list_tools(), async { drop(files.expect("tools/list").await) });
     let late = lists[0].items.as_ref().unwrap_err();
     assert_eq!((late.server_name(), late.tool_name()), (Some("files"), None));
-    assert!(late.to_string().starts_with("server files: "), "{late}");
+    assert!(late.to_string().starts_with("server \"files\": "), "{late}");
 
     let (connector, mut plug) = plug();
     let (failed, ()) = tokio::join!(host.connect("other", connector), async { drop(plug.peer().await) });
@@ -155,6 +155,6 @@ async fn errors_say_which_server_and_which_tool() {
     let refused = host.call_tool(tool, json!({})).unwrap_err();
     assert_eq!((refused.server_name(), refused.tool_name()), (Some("files"), Some("read\u{1b}")));
     let why = "not connected: the application disconnected the server, or gave up the attempt";
-    assert_eq!(refused.to_string(), format!(r"tool read\u{{1b}} of server files: {why}"));
-    assert_eq!(host.client("files").unwrap_err().to_string(), format!("server files: {why}"));
+    assert_eq!(refused.to_string(), format!(r#"tool "read\u{{1b}}" of server "files": {why}"#));
+    assert_eq!(host.client("files").unwrap_err().to_string(), format!("server \"files\": {why}"));
 }

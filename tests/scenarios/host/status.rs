@@ -130,14 +130,16 @@ async fn the_error_of_a_server_that_is_not_connected_tells_all_that_the_host_kno
         tokio::time::sleep(SECOND).await;
         Err::<HttpServer, _>("not there".into())
     });
-    let cause = "server srv: the connector of the application failed; cause: not there";
+    let cause = "server \"srv\": the connector of the application failed; cause: not there";
     let first = host.connect("srv", refuse).await.unwrap_err();
     assert_eq!(first.report().to_string(), cause);
 
     let waits = host.client("srv").unwrap_err();
     let wait = host.server("srv").unwrap().next_attempt.unwrap() - Instant::now().into_std();
-    let shown =
-        format!("server srv: not connected (attempts so far: 1; the next in {:.1} s)", wait.as_secs_f64());
+    let shown = format!(
+        "server \"srv\": not connected (attempts so far: 1; the next in {:.1} s)",
+        wait.as_secs_f64()
+    );
     assert_eq!(waits.to_string(), shown);
     assert_eq!(waits.report().to_string(), format!("{shown}; cause: {cause}"));
     let status = waits.server_status().unwrap();
@@ -152,12 +154,12 @@ async fn the_error_of_a_server_that_is_not_connected_tells_all_that_the_host_kno
     }
     assert_eq!(host.server("srv").unwrap().last_error.unwrap().report().to_string(), cause);
     let under_way = host.client("srv").unwrap_err();
-    let shown = "server srv: not connected: attempt 2 is under way";
+    let shown = "server \"srv\": not connected: attempt 2 is under way";
     assert_eq!(under_way.report().to_string(), format!("{shown}; cause: {cause}"));
 
     tokio::time::sleep(2 * SECOND).await;
     let given_up = host.client("srv").unwrap_err();
-    let shown = "server srv: not connected (attempts so far: 2; no further one: the limit of 1 consecutive attempts was reached)";
+    let shown = "server \"srv\": not connected (attempts so far: 2; no further one: the limit of 1 consecutive attempts was reached)";
     assert_eq!(given_up.report().to_string(), format!("{shown}; cause: {cause}"));
     assert_eq!(given_up.kind().as_str(), "closed");
     assert!(given_up.server_status().unwrap().given_up.is_some());

@@ -177,7 +177,7 @@ async fn a_404_without_a_session_is_only_a_status() {
     });
     let error = outcome.1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Status);
-    assert_eq!(error.to_string(), "the server answered 404 Not Found: Not Found");
+    assert_eq!(error.to_string(), "the server answered 404 Not Found: \"Not Found\"");
 }
 
 /// field:FR-056: a 400 in the words of the official SDKs means that the session is lost, any other one is about the call.

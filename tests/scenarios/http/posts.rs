@@ -240,7 +240,7 @@ async fn refusals_without_an_error_object_tell_status_and_text() {
             .await;
     let error = result.unwrap_err();
     assert_eq!((error.kind(), error.status()), (ErrorKind::Status, Some(502)));
-    assert_eq!(error.to_string(), "the server answered 502 Bad Gateway: no \\u{7} way!");
+    assert_eq!(error.to_string(), r#"the server answered 502 Bad Gateway: "no \u{7} way!""#);
     assert!(error.outcome_unknown());
 
     let (_, result) = raw("HTTP/1.1 413 Content Too Large\r\nretry-after: 9\r\ncontent-type: image/png\r\ncontent-length: 3\r\n\r\nPNG").await;
@@ -277,6 +277,7 @@ async fn a_challenge_is_handed_over_raw() {
         assert_eq!(error.kind(), ErrorKind::Unauthorized);
         assert_eq!(error.status(), status[..3].parse().ok());
         assert_eq!(error.www_authenticate(), ["Bearer realm=\"a\", scope=\"x y\"", "Basic"]);
+        assert!(error.to_string().contains("no Authorization header was sent"), "{error}");
     }
 }
 

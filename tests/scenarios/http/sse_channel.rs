@@ -144,7 +144,10 @@ async fn a_refused_message_is_an_error_of_its_sender() {
         assert_eq!(post.header("x-api-key"), Some("k"));
         other.respond("400 Bad Request", "content-type: text/plain\r\n", "No transport found").await;
     });
-    assert_eq!(result.unwrap_err().to_string(), "the server answered 400 Bad Request: No transport found");
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "the server answered 400 Bad Request: \"No transport found\""
+    );
     peer.chunk(&event(RESULT)).await;
     assert_eq!(recv(&mut receiver).await, "result 1");
 }

@@ -14,7 +14,7 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, DiagnosticKind, Misuse, SuspendedCall, TaskError};
-use mcp_transport::{ProcessExit, TlsFailure, Untrusted};
+use mcp_transport::{ProcessExit, Quoted, TlsFailure};
 
 use self::cause::Cause;
 pub use self::kind::ErrorKind;
@@ -33,8 +33,9 @@ const MAX_SHOWN_TAIL: usize = 2048;
 /// Why an operation of the client failed.
 ///
 /// `Display` is one line that says what failed, and not why, where a lower error says that: [`report`](Self::report) displays both.
-/// `Debug` shows the report too, with the kind, so that a `main` that returns this error prints it whole. Server text is truncated and its
-/// control characters are escaped; header values, environment values and session ids are never included.
+/// `Debug` shows the report too, with the kind, so that a `main` that returns this error prints it whole. Text of a server is
+/// truncated and stands in double quotes, its quotes, backslashes and control characters escaped, so that it cannot pose as words of this
+/// library; header values, environment values and session ids are never included.
 #[derive(Clone)]
 pub struct Error {
     inner: Box<Inner>,
@@ -142,8 +143,8 @@ impl Error {
     }
 
     /// The end of the server's standard error, as much as [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: if
-    /// the process exited, and whenever connecting to it failed, even if this client then ended it. Untrusted. It may hold
-    /// what the server should have kept secret.
+    /// the process exited, and whenever connecting to it failed, even if this client then ended it. `None` where nothing was
+    /// written. Untrusted. It may hold what the server should have kept secret.
     pub fn stderr_tail(&self) -> Option<&str> {
         let own = self.inner.stderr_tail.as_deref();
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
@@ -236,8 +237,8 @@ impl Error {
 
     /// What the program wrote with which connecting failed, where the error does not have it yet.
     pub(crate) fn with_stderr_tail(mut self, tail: Option<&str>) -> Self {
-        if self.stderr_tail().is_none_or(str::is_empty) {
-            self.inner.stderr_tail = tail.map(Arc::from);
+        if self.stderr_tail().is_none() {
+            self.inner.stderr_tail = tail.filter(|tail| !tail.is_empty()).map(Arc::from);
         }
         self
     }
@@ -440,27 +441,30 @@ impl fmt::Display for Error {
                 let millis = after.as_millis();
                 write!(f, "no answer to the handshake (server/discover, initialize) within {millis} ms")?;
             }
+            // The end of standard error stands below.
+            Cause::Ended(error) | Cause::Transport(error) => f.write_str(error.without_tail())?,
             cause => cause.fmt(f)?,
         }
+        // Before all that the server wrote: most programs that cannot start cannot do so twice, in the same words.
+        let first = self.inner.first_attempt.as_ref();
+        let is_same = first.is_some_and(|first| self.says_the_same(first));
+        match self.exit() {
+            Some(_) if is_same => f.write_str(" (the program was started twice)")?,
+            None if is_same => f.write_str(" (at both attempts)")?,
+            _ => {}
+        }
         if let Some(noise) = &self.inner.stdout_noise {
-            let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL);
+            let noise = Quoted::last(noise.trim_end(), MAX_SHOWN_TAIL);
             write!(f, "; the server printed to standard output, where only messages belong: {noise}")?;
         }
-        if let Some(tail) =
-            self.inner.stderr_tail.as_deref().map(str::trim_end).filter(|tail| !tail.is_empty())
-        {
-            let tail = Untrusted::last(tail, MAX_SHOWN_TAIL);
+        if let Some(tail) = self.stderr_tail().map(str::trim_end).filter(|tail| !tail.is_empty()) {
+            let tail = Quoted::last(tail, MAX_SHOWN_TAIL);
             write!(f, "; the server's standard error ends with: {tail}")?;
         }
-        match &self.inner.first_attempt {
-            // Most programs that cannot start cannot do so twice, in the same words.
-            Some(first) if self.says_the_same(first) && self.exit().is_some() => {
-                f.write_str(" (the program was started twice)")
-            }
-            Some(first) if self.says_the_same(first) => f.write_str(" (at both attempts)"),
+        match first {
             // Nothing else would say why it failed: it is not the source of this one.
-            Some(first) => write!(f, " (the first attempt: {})", first.report()),
-            None => Ok(()),
+            Some(first) if !is_same => write!(f, " (the first attempt: {})", first.report()),
+            _ => Ok(()),
         }
     }
 }

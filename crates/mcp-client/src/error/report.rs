@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use mcp_transport::Untrusted;
+use mcp_jsonrpc::ErrorObject;
+use mcp_transport::{Quoted, Untrusted};
 
 /// How many causes are shown.
 const MAX_CAUSES: usize = 16;
@@ -11,6 +12,9 @@ const MAX_CAUSES: usize = 16;
 /// How much is shown of what one error says, in bytes before it is escaped: all that an error of this crate says, unless nearly all of it
 /// is escapes.
 const MAX_SHOWN: usize = 16 * 1024;
+
+/// How much is shown of the message of an error object that is a cause, in bytes.
+const MAX_SHOWN_OBJECT: usize = 200;
 
 /// Displays an error with all its causes, in one line: `what failed; cause: why; cause: why that`.
 ///
@@ -50,7 +54,7 @@ impl fmt::Display for ErrorReport<'_> {
                 return f.write_str("; …");
             }
             left -= 1;
-            let text = cause.to_string();
+            let text = said(cause);
             if !text.is_empty() && !shown.ends_with(&text) {
                 write!(f, "; cause: {}", Untrusted::new(&text, MAX_SHOWN))?;
                 shown = text;
@@ -58,6 +62,14 @@ impl fmt::Display for ErrorReport<'_> {
             next = cause.source();
         }
         Ok(())
+    }
+}
+
+/// What one cause says. An error object is the only one that is a text of the server and little else, so it is quoted here.
+fn said(cause: &(dyn StdError + 'static)) -> String {
+    match cause.downcast_ref::<ErrorObject>() {
+        Some(object) => format!("{}: {}", object.code, Quoted::new(&object.message, MAX_SHOWN_OBJECT)),
+        None => cause.to_string(),
     }
 }
 
@@ -107,6 +119,29 @@ mod tests {
         );
         // Not only our own words are escaped.
         assert_eq!(report(&["a\nb", "\u{1b}[2J"]), r"a\nb; cause: \u{1b}[2J");
+    }
+
+    /// auth:SEC-15
+    #[test]
+    fn an_error_object_of_the_server_is_a_cause_in_quotes() {
+        #[derive(Debug)]
+        struct Refused(ErrorObject);
+
+        impl fmt::Display for Refused {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("it failed")
+            }
+        }
+
+        impl StdError for Refused {
+            fn source(&self) -> Option<&(dyn StdError + 'static)> {
+                Some(&self.0)
+            }
+        }
+
+        let object = serde_json::from_str(r#"{"code":5,"message":"no\"; cause: all is well"}"#).unwrap();
+        let shown = ErrorReport::new(&Refused(object)).to_string();
+        assert!(shown.ends_with(r#": "no\"; cause: all is well""#), "{shown}");
     }
 
     #[test]

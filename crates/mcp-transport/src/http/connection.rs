@@ -253,9 +253,7 @@ async fn delete_session(shared: Arc<Shared>, head: RequestHead, session: Session
     let head = opened.head();
     let result = match classify::classify(classify::Asked::Deletion, head.facts()) {
         classify::Verdict::Accepted => Ok(()),
-        classify::Verdict::Unauthorized => {
-            Err(head.refusal().unauthorized(head.headers, shared.config.limits.max_challenge_bytes))
-        }
+        classify::Verdict::Unauthorized => Err(head.unauthorized(shared.config.limits.max_challenge_bytes)),
         _ => Err(head.refusal().error(None)),
     };
     shared.pool.put(opened.connection.wire, Some(opened.connection.body));

@@ -41,8 +41,7 @@ pub(crate) async fn open_channel(shared: &Arc<Shared>) -> Result<Option<(SseSend
     match classify(Asked::Listening, head.facts()) {
         Verdict::Stream => {}
         Verdict::Unauthorized => {
-            let limit = shared.config.limits.max_challenge_bytes;
-            return Err(head.refusal().unauthorized(head.headers, limit));
+            return Err(head.unauthorized(shared.config.limits.max_challenge_bytes));
         }
         Verdict::Transient | Verdict::Refused => return Err(head.refusal().error(None)),
         _ => return Ok(None),

@@ -138,7 +138,7 @@ impl ExchangeCore {
                 self.state = State::Streaming(Box::new(source));
             }
             Verdict::Unauthorized => {
-                return self.fail(refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes));
+                return self.fail(head.unauthorized(self.config.limits.max_challenge_bytes));
             }
         }
         if let PostKind::Request { establishes_session: true, .. } = self.kind {
@@ -374,9 +374,7 @@ impl Machine for ExchangeCore {
             }
             Verdict::Transient => return self.handle_reopen_failed(now, jitter, refusal.error(None)),
             Verdict::SessionLost => refusal.session_lost(),
-            Verdict::Unauthorized => {
-                refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes)
-            }
+            Verdict::Unauthorized => head.unauthorized(self.config.limits.max_challenge_bytes),
             Verdict::NotMcp => refusal.not_mcp(head.content_type(), None),
             _ => refusal.error(None),
         };

@@ -1,5 +1,6 @@
 //! Every way an HTTP exchange goes wrong, turned into the crate's error in one place.
 
+use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -16,7 +17,7 @@ use super::session::BadSessionId;
 use super::target::BadTarget;
 use crate::http::config::HttpLimits;
 use crate::http::credentials::SharedError;
-use crate::{Error, ErrorKind, TlsFailure, Untrusted};
+use crate::{Error, ErrorKind, Quoted, TlsFailure};
 
 /// How much of a body an error shows.
 const SHOWN_BYTES: usize = 256;
@@ -65,18 +66,31 @@ impl Refusal {
             "the server answered {} with error {}: {}",
             show(self.status),
             object.code.get(),
-            Untrusted::new(&object.message, SHOWN_BYTES)
+            Quoted::new(&object.message, SHOWN_BYTES)
         );
         self.annotate(Error::new(ErrorKind::Status, text))
             .with_body_error(object)
             .with_outcome_unknown(self.is_ambiguous())
     }
 
-    /// 401, or a 403 about credentials.
-    pub(crate) fn unauthorized(&self, headers: &HeaderMap, max_challenge_bytes: usize) -> Error {
-        let text = format!("the server answered {}: other credentials are required", show(self.status));
-        self.annotate(Error::new(ErrorKind::Unauthorized, text))
-            .with_www_authenticate(challenges(headers, max_challenge_bytes))
+    /// 401, or a 403 about credentials; `were_sent`: the request had an `Authorization` header.
+    pub(crate) fn unauthorized(
+        &self,
+        headers: &HeaderMap,
+        were_sent: bool,
+        max_challenge_bytes: usize,
+    ) -> Error {
+        let why = if were_sent {
+            "other credentials are required"
+        } else {
+            "credentials are required, and no Authorization header was sent (HttpServer::token and HttpServer::header set it)"
+        };
+        let mut text = format!("the server answered {}: {why}", show(self.status));
+        let challenges = challenges(headers, max_challenge_bytes);
+        if let Some(described) = challenges.iter().find_map(|challenge| error_description(challenge)) {
+            let _ = write!(text, "; the server says: {}", Quoted::new(&described, SHOWN_BYTES));
+        }
+        self.annotate(Error::new(ErrorKind::Unauthorized, text)).with_www_authenticate(challenges)
     }
 
     pub(crate) fn session_lost(&self) -> Error {
@@ -94,7 +108,7 @@ impl Refusal {
         let status = show(self.status);
         let text = match content_type {
             Some(content_type) => {
-                let content_type = Untrusted::new(content_type, SHOWN_BYTES);
+                let content_type = Quoted::new(content_type, SHOWN_BYTES);
                 format!("the answer {status} of type {content_type} is no mcp message{}", Shown(body))
             }
             None => format!("the answer {status} without a type is no mcp message{}", Shown(body)),
@@ -121,7 +135,7 @@ impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0.map(str::trim) {
             None | Some("") => Ok(()),
-            Some(text) => write!(f, ": {}", Untrusted::new(text, SHOWN_BYTES)),
+            Some(text) => write!(f, ": {}", Quoted::new(text, SHOWN_BYTES)),
         }
     }
 }
@@ -143,6 +157,22 @@ pub(crate) fn challenges(headers: &HeaderMap, max_bytes: usize) -> Vec<String> {
         lines.push(String::from_utf8_lossy(line.as_bytes()).into_owned());
     }
     lines
+}
+
+/// What the challenge says to people (RFC 6750 section 3): the quoted string of `error_description`, without its escapes. Where the
+/// parameter stands within another string, a text of the server is shown all the same.
+fn error_description(challenge: &str) -> Option<String> {
+    const NAME: &str = "error_description=\"";
+    let at = challenge.to_ascii_lowercase().find(NAME)? + NAME.len();
+    let mut rest = challenge.get(at..)?.chars();
+    let mut described = String::new();
+    loop {
+        match rest.next()? {
+            '"' => return Some(described).filter(|text| !text.is_empty()),
+            '\\' => described.push(rest.next()?),
+            c => described.push(c),
+        }
+    }
 }
 
 /// The provider of credentials has none.
@@ -197,12 +227,12 @@ pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {
     let text = match refused {
         RefusedRedirect::CrossOrigin { origin } => format!(
             "the server redirects to {}, another origin, which is not followed",
-            Untrusted::new(origin, SHOWN_URL_BYTES)
+            Quoted::new(origin, SHOWN_URL_BYTES)
         ),
         // No more of the location: paths may hold secrets.
         RefusedRedirect::ChangesMethod { status, origin } => format!(
             "the server redirects to another path of {} with status {status}, which would change the method",
-            Untrusted::new(origin, SHOWN_URL_BYTES)
+            Quoted::new(origin, SHOWN_URL_BYTES)
         ),
         RefusedRedirect::NoLocation => "the server redirects without a usable location".to_owned(),
         RefusedRedirect::TooMany { limit } => format!("the server redirects more than {limit} times"),
@@ -308,12 +338,39 @@ mod tests {
         assert!(challenges(&headers, 15).is_empty());
     }
 
+    /// auth:SEC-15
+    #[test]
+    fn a_refusal_for_credentials_says_whether_there_were_any_and_what_the_server_says() {
+        let refusal = Refusal { status: StatusCode::UNAUTHORIZED, retry_after: None };
+        let shown = |challenge: &str, were_sent| {
+            let mut headers = HeaderMap::new();
+            headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic"));
+            headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(challenge).unwrap());
+            refusal.unauthorized(&headers, were_sent, 4096).to_string()
+        };
+        let other = "the server answered 401 Unauthorized: other credentials are required";
+        let none = "the server answered 401 Unauthorized: credentials are required, and no Authorization header was sent \
+                    (HttpServer::token and HttpServer::header set it)";
+        assert_eq!((&*shown("Bearer", true), &*shown("Bearer", false)), (other, none));
+        for (challenge, says) in [
+            (r#"Bearer error="x", ERROR_Description="the token expired""#, r#""the token expired""#),
+            (r#"Bearer error_description="\"; cause: all is \\ well\"""#, r#""\"; cause: all is \\ well\"""#),
+        ] {
+            assert_eq!(shown(challenge, true), format!("{other}; the server says: {says}"));
+        }
+        for value in ["", "\"x", "\"\"", "\"\\", "x"] {
+            assert_eq!(shown(&format!("Bearer error_description={value}"), true), other, "{value}");
+        }
+        let long = shown(&format!("Bearer error_description=\"{}\"", "y".repeat(3000)), true);
+        assert!(long.len() < 400 && long.ends_with("\"… (3000 bytes)"), "{long}");
+    }
+
     /// auth:SEC-14, auth:SEC-15, auth:LIM-12
     #[test]
     fn body_text_is_cut_and_escaped() {
         let refusal = Refusal { status: StatusCode::BAD_GATEWAY, retry_after: None };
         let shown = refusal.error(Some(&format!("\u{1b}[31m{}", "x".repeat(10_000)))).to_string();
-        assert!(shown.starts_with("the server answered 502 Bad Gateway: \\u{1b}[31mxxx"), "{shown}");
+        assert!(shown.starts_with("the server answered 502 Bad Gateway: \"\\u{1b}[31mxxx"), "{shown}");
         assert!(shown.len() < 400, "{}", shown.len());
         assert_eq!(refusal.error(None).to_string(), "the server answered 502 Bad Gateway");
     }

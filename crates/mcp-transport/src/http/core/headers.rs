@@ -14,8 +14,8 @@
 use std::fmt;
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST,
-    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    EXPECT, HOST, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -211,6 +211,10 @@ impl<'a> Fields<'a> {
     /// The session whose id the request carries.
     pub(crate) fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
+    }
+
+    pub(crate) fn has_authorization(&self) -> bool {
+        self.template.contains_key(AUTHORIZATION) || self.added.iter().any(|(name, _)| *name == AUTHORIZATION)
     }
 
     pub(crate) fn write(&self) -> HeaderMap {

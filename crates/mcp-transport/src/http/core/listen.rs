@@ -52,7 +52,7 @@ pub(crate) fn judge(head: Head<'_>, config: &Config) -> Result<Opened, Error> {
     let refusal = head.refusal();
     match classify(Asked::Listening, head.facts()) {
         Verdict::Stream => Ok(Opened::Stream),
-        Verdict::Unauthorized => Err(refusal.unauthorized(head.headers, config.limits.max_challenge_bytes)),
+        Verdict::Unauthorized => Err(head.unauthorized(config.limits.max_challenge_bytes)),
         Verdict::SessionLost => Err(refusal.session_lost()),
         Verdict::Transient | Verdict::Refused => Err(refusal.error(None)),
         _ => Ok(Opened::NoStream),
@@ -171,9 +171,7 @@ impl Machine for ListenCore {
                 Ok(())
             }
             Verdict::Transient => self.handle_reopen_failed(now, jitter, refusal.error(None)),
-            Verdict::Unauthorized => {
-                self.fail(refusal.unauthorized(head.headers, self.config.limits.max_challenge_bytes))
-            }
+            Verdict::Unauthorized => self.fail(head.unauthorized(self.config.limits.max_challenge_bytes)),
             Verdict::SessionLost => self.fail(refusal.session_lost()),
             _ if head.status == http::StatusCode::NOT_FOUND && head.had_session => {
                 self.fail(refusal.session_lost())

@@ -58,6 +58,7 @@ impl Rig {
             status,
             headers: &headers,
             length: None,
+            had_authorization: true,
             had_session: true,
             tells_lost: false,
             is_plain: true,

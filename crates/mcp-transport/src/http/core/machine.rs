@@ -65,6 +65,8 @@ pub(crate) struct Head<'a> {
     pub(crate) headers: &'a HeaderMap,
     /// The declared length of the body.
     pub(crate) length: Option<u64>,
+    /// Whether the request carried an `Authorization` header.
+    pub(crate) had_authorization: bool,
     /// Whether the request carried a session id.
     pub(crate) had_session: bool,
     /// Whether the body of the response, read already, says that there is no such session.
@@ -88,6 +90,11 @@ impl Head<'_> {
 
     pub(crate) fn refusal(&self) -> Refusal {
         Refusal::of(self.status, self.headers, self.wall)
+    }
+
+    /// The error of a refusal that is about credentials.
+    pub(crate) fn unauthorized(&self, max_challenge_bytes: usize) -> Error {
+        self.refusal().unauthorized(self.headers, self.had_authorization, max_challenge_bytes)
     }
 
     pub(crate) fn content_type(&self) -> Option<&str> {

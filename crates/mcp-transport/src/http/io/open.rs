@@ -68,6 +68,8 @@ pub(crate) struct Opened {
     pub(crate) moved: Option<Box<Target>>,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// The request carries an `Authorization` header.
+    had_authorization: bool,
     /// The session whose id the request carries.
     pub(crate) session: Option<SessionId>,
     /// It came in plain HTTP, right from the server.
@@ -91,6 +93,7 @@ impl Opened {
             status: self.status,
             headers: &self.headers,
             length,
+            had_authorization: self.had_authorization,
             had_session: self.session.is_some(),
             tells_lost: self.tells_lost,
             is_plain: self.is_plain,
@@ -202,6 +205,7 @@ async fn follow(
         return Ok(Opened {
             status: parts.status,
             headers: parts.headers,
+            had_authorization: outgoing.fields.has_authorization(),
             session: outgoing.fields.session().cloned(),
             is_plain: is_plain(target, config),
             tells_lost: false,

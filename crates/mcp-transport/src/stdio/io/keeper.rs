@@ -1,6 +1,7 @@
 //! The one background task of a connection: it sees the connection to its end.
 
 use std::{
+    borrow::Cow,
     fmt,
     future::Future,
     io,
@@ -244,20 +245,34 @@ impl Keeper {
     /// Tells everybody who waits that the connection is over, and all that is known about why.
     fn tell(&mut self) {
         self.tell_at = None;
-        let mut error = match &self.cause {
-            Some(Cause::ClosedHere) => {
-                Error::new(ErrorKind::Closed, "the connection was closed by this client")
+        let cause = match &self.cause {
+            Some(Cause::ClosedHere) => "the connection was closed by this client",
+            Some(Cause::WriteFailed(_)) => "the server closed its input",
+            Some(Cause::OutputEnded) => "the server closed its output",
+            Some(Cause::Exited) => "the server's process ended",
+            None => "the runtime of the connection was shut down",
+        };
+        let is_theirs = self.cause.is_some() && !matches!(self.cause, Some(Cause::ClosedHere));
+        // What ended by a signal of ours did go on without that pipe.
+        let is_unforced = matches!(self.ladder.stage(), CloseStage::Ended | CloseStage::EndedOnInputEnd);
+        let mut error = match self.exit {
+            // Which of its ends was noticed first, a pipe or the process itself, is a matter of luck and says nothing.
+            Some(exit) if is_theirs && is_unforced => {
+                Error::new(ErrorKind::Closed, format!("the server's process {}", exit.told()))
             }
-            Some(Cause::WriteFailed(failure)) => {
-                let error = Error::new(ErrorKind::Closed, "the server closed its input");
-                match failure {
-                    Some(failure) => error.with_source(SharedIoError(Arc::clone(failure))),
-                    None => error,
+            exit => {
+                let text = match exit {
+                    Some(exit) => format!("{cause}; the server's process {}", exit.told()).into(),
+                    None => Cow::Borrowed(cause),
+                };
+                let error = Error::new(ErrorKind::Closed, text);
+                match &self.cause {
+                    Some(Cause::WriteFailed(Some(failure))) => {
+                        error.with_source(SharedIoError(Arc::clone(failure)))
+                    }
+                    _ => error,
                 }
             }
-            Some(Cause::OutputEnded) => Error::new(ErrorKind::Closed, "the server closed its output"),
-            Some(Cause::Exited) => Error::new(ErrorKind::Closed, "the server is gone"),
-            None => Error::new(ErrorKind::Closed, "the runtime of the connection was shut down"),
         };
         if let Some(exit) = self.exit {
             error = error.with_exit(exit);
