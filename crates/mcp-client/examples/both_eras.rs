@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_client::model::ProtocolVersion;
 use mcp_client::{
     Client, ElicitRequest, ElicitResult, ElicitationContext, Endpoint, ErrorKind, HttpServer, Mode,
-    StdioServer, Untrusted, read_structured,
+    StdioServer, read_structured,
 };
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
@@ -109,7 +109,7 @@ async fn visit(endpoint: Endpoint) -> Result<(String, Vec<String>), Failure> {
     let asked = note.clone();
     let client = Client::builder("both-eras", env!("CARGO_PKG_VERSION"))
         .on_elicitation(move |question: ElicitRequest, _: ElicitationContext| {
-            asked(format!("asked      {}", Untrusted::new(question.message())));
+            asked(format!("asked      {}", question.message()));
             async move { answer(&question) }
         })
         .connect(endpoint)

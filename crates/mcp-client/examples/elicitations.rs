@@ -10,9 +10,7 @@
 use std::process::ExitCode;
 
 use mcp_client::model::CallToolResult;
-use mcp_client::{
-    Client, ElicitRequest, ElicitResult, ElicitationContext, Elicitations, HttpServer, Untrusted,
-};
+use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, Elicitations, HttpServer};
 use serde_json::{Map, json};
 use tokio::net::TcpListener;
 
@@ -66,7 +64,7 @@ async fn answer_all(mut questions: Elicitations) -> Result<usize, Failure> {
     let mut count = 0;
     while let Some(question) = questions.next().await {
         count += 1;
-        println!("asked     by {}: {}", question.server(), Untrusted::new(question.request().message()));
+        println!("asked     by {}: {}", question.server(), question.request().message());
         match question.request() {
             ElicitRequest::Form(form) if count == 1 => {
                 let fields: Vec<_> = form.schema().fields().iter().map(|field| field.name()).collect();

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use mcp_client::host::{EntryTransport, Host, HostEvent, HostEvents, ServersConfig, ToolNames, ToolTable};
 use mcp_client::model::CallToolResult;
-use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind, Untrusted};
+use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -145,7 +145,7 @@ async fn call(
 
 /// Answers as a person would; the client fills in the rest and checks the whole.
 async fn answer(question: ElicitRequest, from: ElicitationContext) -> ElicitResult {
-    println!("  asked     by {}: {}", from.server, Untrusted::new(question.message()));
+    println!("  asked     by {}: {}", from.server, question.message());
     let mut content = Map::new();
     content.insert("name".to_owned(), json!("Ada"));
     content.insert("seating".to_owned(), json!("garden"));

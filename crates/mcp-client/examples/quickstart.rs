@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mcp_client::{
     Client, ClientEvent, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, ElicitationHandler,
-    Endpoint, HttpServer, StdioServer, Untrusted, read_structured,
+    Endpoint, HttpServer, StdioServer, read_structured,
 };
 use serde_json::{Map, Value, json};
 
@@ -128,7 +128,7 @@ struct Questions {
 
 impl ElicitationHandler for Questions {
     async fn elicit(&self, request: ElicitRequest, _: ElicitationContext) -> ElicitReply {
-        println!("  asked     {}", Untrusted::new(request.message()));
+        println!("  asked     {}", request.message());
         let answer = match &request {
             ElicitRequest::Form(form) => {
                 self.forms.fetch_add(1, Ordering::Relaxed);

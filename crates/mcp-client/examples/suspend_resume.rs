@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 use mcp_client::model::CallToolResult;
 use mcp_client::{
     Answer, Client, ElicitRequest, ElicitResult, ElicitationContext, Form, InputRequest, Outcome,
-    StdioServer, SuspendedCall, Untrusted, read_structured,
+    StdioServer, SuspendedCall, read_structured,
 };
 use serde_json::{Value, json};
 
@@ -80,12 +80,7 @@ async fn suspend(file: &Path) -> Result<(), Failure> {
     let Outcome::Suspended(call) = outcome else { return Err("the server asked nothing".into()) };
     for question in call.questions()?.values() {
         let InputRequest::Elicit(question) = question else { return Err("no elicitation".into()) };
-        println!(
-            "process {}: {} needs input: {}",
-            std::process::id(),
-            call.method,
-            Untrusted::new(question.message())
-        );
+        println!("process {}: {} needs input: {}", std::process::id(), call.method, question.message());
     }
     std::fs::write(file, serde_json::to_vec(&call)?)?;
     println!("process {}: stored the call, and ends", std::process::id());

@@ -101,8 +101,9 @@ impl Client {
 }
 
 impl Subscription {
-    /// What the server granted at first: possibly less than requested, and nothing if a legacy server over HTTP has no stream
-    /// to report changes on.
+    /// What the server granted at first: possibly less than requested, and nothing if it declares no such changes, or if a legacy
+    /// server over HTTP has no stream to report them on. A subscription that was granted nothing may never yield a change: check
+    /// this before you wait for one.
     pub fn granted(&self) -> &SubscriptionFilter {
         &self.granted
     }

@@ -7,14 +7,15 @@
 use std::fmt::{self, Write as _};
 
 /// Peer text as it is safe to show: control characters, bidirectional controls, invisible line ends, tag characters and all else that
-/// shows as nothing appear as `\u{..}`, and long text ends in `…`.
+/// shows as nothing appear as `\u{..}`. With [`max_chars`](Self::max_chars) long text ends in `…`.
 ///
 /// Line feeds and tabs stay, unless [`single_line`](Self::single_line) asks otherwise; so do joiners and variation selectors behind
 /// a character of a script, or an emoji, that has a use for them, and direction marks in a text that has right-to-left letters. Letters
 /// that look like others stay as they are.
 ///
-/// This type is for dialogs. `mcp_jsonrpc::Untrusted`, for logs and errors, also escapes line feeds and always truncates; it is another
-/// type because this crate depends on no other of the workspace.
+/// This type is for dialogs: in a line of a log, ask for [`single_line`](Self::single_line), or a server can write lines of its own.
+/// `mcp_jsonrpc::Untrusted`, for logs and errors, always escapes line feeds and truncates; it is another type because this crate
+/// depends on no other of the workspace.
 ///
 /// ```
 /// use mcp_elicitation::Untrusted;

@@ -150,8 +150,8 @@ impl StdioServer {
     }
 
     /// Calls `hook` with each line that the server writes to standard error, without its terminator, invalid UTF-8 replaced,
-    /// long ones in pieces (`mcp_transport::stdio::StderrLimits::line_bytes`). Untrusted text: show it through
-    /// [`Untrusted`](crate::Untrusted).
+    /// long ones in pieces (`mcp_transport::stdio::StderrLimits::line_bytes`). Untrusted text: in a log, show it
+    /// through [`Untrusted`](crate::Untrusted), which keeps it on one line.
     ///
     /// The hook runs on the connection's background task and must not block. If it panics, it is not called again. Without a
     /// hook the lines go to `tracing` at DEBUG.
