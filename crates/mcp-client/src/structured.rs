@@ -22,7 +22,7 @@ pub enum StructuredError {
     /// The tool failed, so that its result is no output, whatever is in it.
     #[non_exhaustive]
     ToolFailed {
-        /// The first words of the tool about that, cut and escaped. Untrusted.
+        /// The first text block of the tool about that, cut, escaped and in quotes; empty if there is none. Untrusted.
         message: String,
     },
     /// There is structured content, and it is not what the type takes.
@@ -70,7 +70,11 @@ pub fn read_structured<T: DeserializeOwned>(result: &CallToolResult) -> Result<T
 fn content(result: &CallToolResult) -> Result<&str, StructuredError> {
     if result.is_error() {
         let words = result.texts().next().unwrap_or_default();
-        return Err(StructuredError::ToolFailed { message: Untrusted::new(words, MAX_TEXT).to_string() });
+        let message = match words {
+            "" => String::new(),
+            _ => Untrusted::new(words, MAX_TEXT).quoted().to_string(),
+        };
+        return Err(StructuredError::ToolFailed { message });
     }
     let content = result.structured_content.as_deref().ok_or(StructuredError::Missing)?;
     Ok(content.get())
@@ -295,7 +299,7 @@ mod tests {
             "content": [{ "type": "text", "text": "no such\u{1b}[2K city" }], "structuredContent": 7, "isError": true,
         });
         let error = read_structured::<u8>(&serde_json::from_value(failed).unwrap()).unwrap_err();
-        assert_eq!(error.to_string(), "the tool failed: no such\\u{1b}[2K city");
+        assert_eq!(error.to_string(), "the tool failed: \"no such\\u{1b}[2K city\"");
         let silent = serde_json::from_value(json!({ "content": [], "isError": true })).unwrap();
         assert_eq!(read_structured::<u8>(&silent).unwrap_err().to_string(), "the tool failed");
     }

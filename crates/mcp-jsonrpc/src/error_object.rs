@@ -113,7 +113,7 @@ fn debug(
 ) -> fmt::Result {
     f.debug_struct(name)
         .field("code", &code.get())
-        .field("message", &format_args!("{}", Untrusted::quoted(message)))
+        .field("message", &format_args!("{}", Untrusted::capped(message).quoted()))
         .field("data", data)
         .finish()
 }

@@ -56,7 +56,7 @@ impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(value) => value.fmt(f),
-            Self::String(value) => Untrusted::quoted(value).fmt(f),
+            Self::String(value) => Untrusted::capped(value).quoted().fmt(f),
         }
     }
 }
@@ -67,7 +67,7 @@ impl fmt::Debug for RequestId {
         match self {
             Self::Integer(value) => f.debug_tuple("Integer").field(value).finish(),
             Self::String(value) => {
-                f.debug_tuple("String").field(&format_args!("{}", Untrusted::quoted(value))).finish()
+                f.debug_tuple("String").field(&format_args!("{}", Untrusted::capped(value).quoted())).finish()
             }
         }
     }

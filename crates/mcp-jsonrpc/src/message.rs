@@ -99,7 +99,7 @@ impl fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("id", &self.id)
-            .field("method", &format_args!("{}", Untrusted::quoted(&self.method)))
+            .field("method", &format_args!("{}", Untrusted::capped(&self.method).quoted()))
             .field("params", &self.params)
             .finish()
     }
@@ -109,7 +109,7 @@ impl fmt::Debug for Request<'_> {
 impl fmt::Debug for Notification<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Notification")
-            .field("method", &format_args!("{}", Untrusted::quoted(&self.method)))
+            .field("method", &format_args!("{}", Untrusted::capped(&self.method).quoted()))
             .field("params", &self.params)
             .finish()
     }

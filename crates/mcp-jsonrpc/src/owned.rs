@@ -38,7 +38,7 @@ struct Method(Box<str>);
 
 impl std::fmt::Debug for Method {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", crate::Untrusted::quoted(&self.0))
+        write!(f, "{}", crate::Untrusted::capped(&self.0).quoted())
     }
 }
 

@@ -56,20 +56,31 @@ impl<'a> Untrusted<'a> {
         Self::new(text, SHOWN_BYTES)
     }
 
-    /// [`capped`](Self::capped) in quotes, so that quotes and backslashes are escaped as well.
-    pub(crate) fn quoted(text: &'a str) -> Self {
-        Self { quoted: true, ..Self::capped(text) }
+    /// Shows it in double quotes, with quotes and backslashes escaped as well, so that it cannot pose as the words around it. What is
+    /// said of a cut stands outside the quotes.
+    ///
+    /// ```
+    /// use mcp_jsonrpc::Untrusted;
+    ///
+    /// let text = r#"no"; cause: all is well"#;
+    /// assert_eq!(Untrusted::new(text, 100).quoted().to_string(), r#""no\"; cause: all is well""#);
+    /// assert_eq!(Untrusted::new(text, 2).quoted().to_string(), r#""no"… (23 bytes)"#);
+    /// ```
+    #[must_use]
+    pub const fn quoted(mut self) -> Self {
+        self.quoted = true;
+        self
     }
 }
 
 impl fmt::Display for Untrusted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cut = self.shown.len() < self.all_bytes;
-        if self.quoted {
-            f.write_char('"')?;
-        }
         if cut && self.end_shown {
             write!(f, "({} bytes) …", self.all_bytes)?;
+        }
+        if self.quoted {
+            f.write_char('"')?;
         }
         for c in self.shown.chars() {
             match c {
@@ -83,10 +94,10 @@ impl fmt::Display for Untrusted<'_> {
                 _ => f.write_char(c)?,
             }
         }
-        if cut && !self.end_shown {
-            write!(f, "… ({} bytes)", self.all_bytes)?;
+        if self.quoted {
+            f.write_char('"')?;
         }
-        if self.quoted { f.write_char('"') } else { Ok(()) }
+        if cut && !self.end_shown { write!(f, "… ({} bytes)", self.all_bytes) } else { Ok(()) }
     }
 }
 
@@ -192,10 +203,41 @@ mod tests {
 
     #[test]
     fn quoted_text_escapes_its_quotes() {
-        assert_eq!(Untrusted::quoted("\"a\\b\"\n").to_string(), r#""\"a\\b\"\n""#);
-        assert_eq!(format!("{:?} {:?}", Untrusted::quoted("a"), Untrusted::capped("a")), r#""a" "a""#);
-        let shown = Untrusted::quoted(&"y".repeat(500)).to_string();
-        assert!(shown.len() < 230 && shown.ends_with("… (500 bytes)\""), "{shown}");
+        // auth:SEC-15
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Untrusted::capped(text).quoted().to_string(), expected);
+        };
+        check("", r#""""#);
+        check("plain é", r#""plain é""#);
+        check("\"a\\b\"\n", r#""\"a\\b\"\n""#);
+        check(r#"x"; cause: all is well"#, r#""x\"; cause: all is well""#);
+        check(r#"\" \\"#, r#""\\\" \\\\""#);
+        check("a\n\u{1b}[2J\u{202e}", r#""a\n\u{1b}[2J\u{202e}""#);
+        assert_eq!(
+            format!("{:?} {:?}", Untrusted::capped("a").quoted(), Untrusted::capped("a")),
+            r#""a" "a""#
+        );
+        // Whatever it is, the first quote that is not escaped is the last character.
+        for text in [r#"""#, r"\", r#"\""#, r#""""#, r"\\n", "\n", r"\u{1b}"] {
+            let shown = Untrusted::capped(text).quoted().to_string();
+            let inner = shown.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap();
+            let mut escaped = false;
+            for c in inner.chars() {
+                assert!(c != '"' || escaped, "{shown}");
+                escaped = c == '\\' && !escaped;
+            }
+            assert!(!escaped, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_cut_is_told_outside_the_quotes() {
+        let shown = Untrusted::capped(&"y".repeat(500)).quoted().to_string();
+        assert!(shown.len() < 230 && shown.ends_with("y\"… (500 bytes)"), "{shown}");
+        assert_eq!(Untrusted::new("abc", 3).quoted().to_string(), "\"abc\"");
+        assert_eq!(Untrusted::new("aé", 2).quoted().to_string(), "\"a\"… (3 bytes)");
+        assert_eq!(Untrusted::last("abcd", 3).quoted().to_string(), "(4 bytes) …\"bcd\"");
+        assert_eq!(Untrusted::last("éa", 2).quoted().to_string(), "(3 bytes) …\"a\"");
     }
 
     #[test]

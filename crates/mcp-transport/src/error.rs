@@ -1,14 +1,14 @@
 //! The error both transports return: an opaque value with a kind, typed facts and the lower error as its source.
 //!
 //! Text that a peer wrote (a response body, a standard-error tail) is kept apart from our own message. What
-//! `Display` shows of it is cut to 2 KiB, escaped and in quotes ([`Quoted`](crate::Quoted)); the accessors give it raw.
+//! `Display` shows of it is cut to 2 KiB, escaped and in quotes ([`Untrusted::quoted`](crate::Untrusted::quoted)); the accessors give it raw.
 //! Header values, environment values and session ids never get in here.
 
 use std::{borrow::Cow, error, fmt, sync::Arc, time::Duration};
 
 use mcp_jsonrpc::ErrorObject;
 
-use crate::{Quoted, exit::ProcessExit};
+use crate::{Untrusted, exit::ProcessExit};
 
 /// How many bytes of a standard-error tail `Display` shows. Two screens; the whole tail is in
 /// [`Error::stderr_tail`].
@@ -291,7 +291,11 @@ impl fmt::Display for Error {
         match self.inner.stderr_tail.as_deref().map(str::trim_end) {
             None | Some("") => Ok(()),
             Some(tail) => {
-                write!(f, "; the server's standard error ends with: {}", Quoted::last(tail, SHOWN_TAIL_BYTES))
+                write!(
+                    f,
+                    "; the server's standard error ends with: {}",
+                    Untrusted::last(tail, SHOWN_TAIL_BYTES).quoted()
+                )
             }
         }
     }
@@ -315,7 +319,7 @@ impl fmt::Debug for Error {
             out.field("exit", exit);
         }
         if let Some(tail) = &inner.stderr_tail {
-            out.field("stderr_tail", &Quoted::last(tail, SHOWN_TAIL_BYTES));
+            out.field("stderr_tail", &Untrusted::last(tail, SHOWN_TAIL_BYTES).quoted());
         }
         if let Some(source) = &inner.source {
             out.field("source", source);

@@ -9,7 +9,6 @@ mod error;
 mod exit;
 #[cfg(feature = "http")]
 pub mod http;
-mod quoted;
 mod received;
 #[cfg(feature = "stdio")]
 pub mod stdio;
@@ -19,6 +18,4 @@ pub mod watched;
 pub use error::{Error, ErrorKind, Limit, SpawnFailure, TlsFailure};
 pub use exit::ProcessExit;
 pub use mcp_jsonrpc::Untrusted;
-#[doc(hidden)]
-pub use quoted::Quoted;
 pub use received::{Received, Taker};

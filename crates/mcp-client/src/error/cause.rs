@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_jsonrpc::ErrorObject;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, Misuse, TaskError};
-use mcp_transport::{ErrorKind as TransportKind, Quoted};
+use mcp_transport::{ErrorKind as TransportKind, Untrusted};
 
 use super::kind::ErrorKind;
 use super::limit::{Limit, as_u64};
@@ -188,7 +188,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(CallError::Rpc(object)) => {
-                let message = Quoted::new(&object.message, MAX_SHOWN_MESSAGE);
+                let message = Untrusted::new(&object.message, MAX_SHOWN_MESSAGE).quoted();
                 write!(f, "the server answered with error {}: {message}", object.code.get())
             }
             Self::Call(error) => error.fmt(f),

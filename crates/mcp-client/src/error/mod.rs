@@ -14,7 +14,7 @@ use mcp_jsonrpc::ErrorObject;
 use mcp_model::ServerFeature;
 use mcp_model::meta::InvalidKey;
 use mcp_proto::{CallError, DiagnosticKind, Misuse, SuspendedCall, TaskError};
-use mcp_transport::{ProcessExit, Quoted, TlsFailure};
+use mcp_transport::{ProcessExit, TlsFailure, Untrusted};
 
 use self::cause::Cause;
 pub use self::kind::ErrorKind;
@@ -454,11 +454,11 @@ impl fmt::Display for Error {
             _ => {}
         }
         if let Some(noise) = &self.inner.stdout_noise {
-            let noise = Quoted::last(noise.trim_end(), MAX_SHOWN_TAIL);
+            let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL).quoted();
             write!(f, "; the server printed to standard output, where only messages belong: {noise}")?;
         }
         if let Some(tail) = self.stderr_tail().map(str::trim_end).filter(|tail| !tail.is_empty()) {
-            let tail = Quoted::last(tail, MAX_SHOWN_TAIL);
+            let tail = Untrusted::last(tail, MAX_SHOWN_TAIL).quoted();
             write!(f, "; the server's standard error ends with: {tail}")?;
         }
         match first {

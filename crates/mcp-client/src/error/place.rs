@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_transport::Quoted;
+use mcp_transport::Untrusted;
 
 /// How much of a name is shown, in bytes.
 const MAX_SHOWN_NAME: usize = 128;
@@ -18,8 +18,8 @@ pub(crate) struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(tool) = &self.tool {
-            write!(f, "tool {} of ", Quoted::new(tool, MAX_SHOWN_NAME))?;
+            write!(f, "tool {} of ", Untrusted::new(tool, MAX_SHOWN_NAME).quoted())?;
         }
-        write!(f, "server {}", Quoted::new(&self.server, MAX_SHOWN_NAME))
+        write!(f, "server {}", Untrusted::new(&self.server, MAX_SHOWN_NAME).quoted())
     }
 }

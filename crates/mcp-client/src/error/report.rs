@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use mcp_jsonrpc::ErrorObject;
-use mcp_transport::{Quoted, Untrusted};
+use mcp_transport::Untrusted;
 
 /// How many causes are shown.
 const MAX_CAUSES: usize = 16;
@@ -68,7 +68,9 @@ impl fmt::Display for ErrorReport<'_> {
 /// What one cause says. An error object is the only one that is a text of the server and little else, so it is quoted here.
 fn said(cause: &(dyn StdError + 'static)) -> String {
     match cause.downcast_ref::<ErrorObject>() {
-        Some(object) => format!("{}: {}", object.code, Quoted::new(&object.message, MAX_SHOWN_OBJECT)),
+        Some(object) => {
+            format!("{}: {}", object.code, Untrusted::new(&object.message, MAX_SHOWN_OBJECT).quoted())
+        }
         None => cause.to_string(),
     }
 }

@@ -413,7 +413,7 @@ impl Drop for Registry {
 
 /// The error for a name that no server has.
 pub(super) fn unknown(name: &str) -> Error {
-    Error::misuse_because(format!("no server is named \"{}\"", Untrusted::new(name, MAX_SHOWN_NAME)))
+    Error::misuse_because(format!("no server is named {}", Untrusted::new(name, MAX_SHOWN_NAME).quoted()))
 }
 
 /// The error for a host that was closed.

@@ -158,9 +158,9 @@ impl Tools {
         if self.without_schema.full.is_some() || !self.put(tool, Known::Unlisted, limits) {
             return None;
         }
-        let tool = Untrusted::new(tool, MAX_SHOWN_NAME);
+        let tool = Untrusted::new(tool, MAX_SHOWN_NAME).quoted();
         let message = format!(
-            "the output of the tool \"{tool}\" was not checked: this client has not listed it; list the tools first, or give the tool \
+            "the output of the tool {tool} was not checked: this client has not listed it; list the tools first, or give the tool \
              to Call::check_output"
         );
         Some(Diagnostic::new(DiagnosticKind::OutputUnchecked, message))
@@ -238,9 +238,10 @@ impl Call<CallToolResult> {
     /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) if the call is of another tool; then nothing was sent.
     pub fn check_output(self, tool: &Tool, limits: SchemaLimits) -> Self {
         if let Some(called) = self.untyped.tool_name().filter(|called| *called != tool.name) {
-            let [called, other] = [&called, &tool.name].map(|name| Untrusted::new(name, MAX_SHOWN_NAME));
+            let [called, other] =
+                [&called, &tool.name].map(|name| Untrusted::new(name, MAX_SHOWN_NAME).quoted());
             let message = format!(
-                "the call is of the tool \"{called}\", but its output is to be checked as that of \"{other}\""
+                "the call is of the tool {called}, but its output is to be checked as that of {other}"
             );
             return self.refused(Error::misuse_because(message));
         }

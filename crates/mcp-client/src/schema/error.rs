@@ -115,7 +115,7 @@ pub struct OutputError {
 
 impl fmt::Display for OutputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the output of the tool \"{}\": {}", Untrusted::new(&self.tool, 100), self.error)
+        write!(f, "the output of the tool {}: {}", Untrusted::new(&self.tool, 100).quoted(), self.error)
     }
 }
 

@@ -164,5 +164,5 @@ impl std::error::Error for SkillError {
 
 /// Text of a server within our own words: quoted, cut, control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
-    format!("\"{}\"", Untrusted::new(text, MAX_SHOWN))
+    Untrusted::new(text, MAX_SHOWN).quoted().to_string()
 }

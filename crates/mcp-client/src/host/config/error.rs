@@ -163,9 +163,9 @@ impl EntryError {
 
 impl fmt::Display for EntryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Untrusted::new(&self.name, MAX_SHOWN);
+        let name = Untrusted::new(&self.name, MAX_SHOWN).quoted();
         let pointer = Untrusted::new(&self.pointer, MAX_SHOWN);
-        write!(f, "server \"{name}\": {pointer} ")?;
+        write!(f, "server {name}: {pointer} ")?;
         match &self.problem {
             EntryProblem::Disabled => f.write_str("is disabled"),
             EntryProblem::HttpMissing => {

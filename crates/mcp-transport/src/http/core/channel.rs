@@ -16,7 +16,7 @@ use super::machine::{Cause, Head, Machine, Step};
 use super::target::Target;
 use crate::http::config::Config;
 use crate::received::excerpt;
-use crate::{Error, ErrorKind, Quoted, Received, Taker};
+use crate::{Error, ErrorKind, Received, Taker, Untrusted};
 
 const EXCERPT_BYTES: usize = 1024;
 
@@ -79,7 +79,7 @@ fn endpoint(stream: &Target, data: &[u8]) -> Result<Target, Error> {
     let url = url.ok_or_else(|| misbehaved("the endpoint of the server is no url".to_owned()))?;
     if !stream.is_same_origin(&url) {
         let origin = url.origin().ascii_serialization();
-        let origin = Quoted::new(&origin, 512);
+        let origin = Untrusted::new(&origin, 512).quoted();
         return Err(misbehaved(format!("the endpoint of the server is at {origin}, another origin")));
     }
     Target::from_url(url).map_err(|bad| misbehaved(bad.to_string()))

@@ -17,7 +17,7 @@ use super::session::BadSessionId;
 use super::target::BadTarget;
 use crate::http::config::HttpLimits;
 use crate::http::credentials::SharedError;
-use crate::{Error, ErrorKind, Quoted, TlsFailure};
+use crate::{Error, ErrorKind, TlsFailure, Untrusted};
 
 /// How much of a body an error shows.
 const SHOWN_BYTES: usize = 256;
@@ -66,7 +66,7 @@ impl Refusal {
             "the server answered {} with error {}: {}",
             show(self.status),
             object.code.get(),
-            Quoted::new(&object.message, SHOWN_BYTES)
+            Untrusted::new(&object.message, SHOWN_BYTES).quoted()
         );
         self.annotate(Error::new(ErrorKind::Status, text))
             .with_body_error(object)
@@ -88,7 +88,7 @@ impl Refusal {
         let mut text = format!("the server answered {}: {why}", show(self.status));
         let challenges = challenges(headers, max_challenge_bytes);
         if let Some(described) = challenges.iter().find_map(|challenge| error_description(challenge)) {
-            let _ = write!(text, "; the server says: {}", Quoted::new(&described, SHOWN_BYTES));
+            let _ = write!(text, "; the server says: {}", Untrusted::new(&described, SHOWN_BYTES).quoted());
         }
         self.annotate(Error::new(ErrorKind::Unauthorized, text)).with_www_authenticate(challenges)
     }
@@ -108,7 +108,7 @@ impl Refusal {
         let status = show(self.status);
         let text = match content_type {
             Some(content_type) => {
-                let content_type = Quoted::new(content_type, SHOWN_BYTES);
+                let content_type = Untrusted::new(content_type, SHOWN_BYTES).quoted();
                 format!("the answer {status} of type {content_type} is no mcp message{}", Shown(body))
             }
             None => format!("the answer {status} without a type is no mcp message{}", Shown(body)),
@@ -135,7 +135,7 @@ impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0.map(str::trim) {
             None | Some("") => Ok(()),
-            Some(text) => write!(f, ": {}", Quoted::new(text, SHOWN_BYTES)),
+            Some(text) => write!(f, ": {}", Untrusted::new(text, SHOWN_BYTES).quoted()),
         }
     }
 }
@@ -227,12 +227,12 @@ pub(crate) fn redirect(status: StatusCode, refused: &RefusedRedirect) -> Error {
     let text = match refused {
         RefusedRedirect::CrossOrigin { origin } => format!(
             "the server redirects to {}, another origin, which is not followed",
-            Quoted::new(origin, SHOWN_URL_BYTES)
+            Untrusted::new(origin, SHOWN_URL_BYTES).quoted()
         ),
         // No more of the location: paths may hold secrets.
         RefusedRedirect::ChangesMethod { status, origin } => format!(
             "the server redirects to another path of {} with status {status}, which would change the method",
-            Quoted::new(origin, SHOWN_URL_BYTES)
+            Untrusted::new(origin, SHOWN_URL_BYTES).quoted()
         ),
         RefusedRedirect::NoLocation => "the server redirects without a usable location".to_owned(),
         RefusedRedirect::TooMany { limit } => format!("the server redirects more than {limit} times"),
