@@ -22,7 +22,7 @@ use crate::desk::{AnyElicitationHandler, Desk, DeskConfig, Seat};
 use crate::driver::{Driver, EventFn, LineLink, Link, Listeners, Receiver, now};
 use crate::elicitation::ElicitationHandler;
 use crate::endpoint::Endpoint;
-use crate::error::{Error, Place};
+use crate::error::Error;
 use crate::event::ClientEvent;
 use crate::event_queue::EventQueue;
 use crate::identity::{BYTE_STREAM, Identity, check_name};
@@ -50,7 +50,7 @@ pub struct ClientBuilder {
     stdout_noise_bytes: usize,
     cache_is_set: bool,
     /// Which server it is for, by name.
-    place: Option<Arc<Place>>,
+    server_name: Option<Arc<str>>,
 }
 
 impl ClientBuilder {
@@ -72,7 +72,7 @@ impl ClientBuilder {
             event_capacity_bytes: 16 * 1024 * 1024,
             stdout_noise_bytes: 2048,
             cache_is_set: false,
-            place: None,
+            server_name: None,
         }
     }
 
@@ -91,7 +91,7 @@ impl ClientBuilder {
     /// host. Default: none; then the program or the origin of the URL is stored, with a SHA-256 digest of the whole command line or of the
     /// URL without its query, so that a changed argument makes it another server.
     pub fn server_name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.place = Some(Arc::new(Place { server: name.into(), tool: None }));
+        self.server_name = Some(name.into());
         self
     }
 
@@ -314,10 +314,10 @@ impl ClientBuilder {
 
     async fn connecting(mut self, endpoint: Endpoint) -> Result<Client, Error> {
         self.config.limits.check().map_err(Error::misuse)?;
-        let place = self.place.clone();
-        if let Some(place) = &place {
-            check_name(&place.server)?;
+        if let Some(name) = &self.server_name {
+            check_name(name)?;
         }
+        let identity = Identity::new(endpoint.describe(), self.server_name.clone());
         let seat = self.seat(&endpoint);
         if self.elicitation.is_some() || self.listens || seat.desk.is_staffed() {
             self.config.elicitation = self.modes.unwrap_or(ElicitationSupport::all());
@@ -331,13 +331,7 @@ impl ClientBuilder {
             #[cfg(feature = "http")]
             Endpoint::Http(server) => self.connect_http(begun, &server, seat).await,
         };
-        connected.map_err(|error| {
-            let error = error.without_effect();
-            match &place {
-                Some(place) => error.at(place),
-                None => error,
-            }
-        })
+        connected.map_err(|error| error.without_effect().at(identity.server()))
     }
 
     async fn connect_stdio(
@@ -439,14 +433,8 @@ impl ClientBuilder {
     /// Where the client is going to bring its questions.
     fn seat(&self, endpoint: &Endpoint) -> Seat {
         let (desk, server) = self.shared_desk.clone().unwrap_or_else(|| {
-            let name = match (&self.place, endpoint) {
-                (Some(place), _) => Arc::clone(&place.server),
-                #[cfg(feature = "http")]
-                (None, Endpoint::Http(server)) => server.describe().into(),
-                (None, Endpoint::Line(_)) => BYTE_STREAM.into(),
-                (None, Endpoint::Stdio(server)) => server.describe().into(),
-            };
-            (Desk::new(self.desk_config.clone()), name)
+            let name = self.server_name.clone();
+            (Desk::new(self.desk_config.clone()), name.unwrap_or_else(|| endpoint.describe().into()))
         });
         Seat {
             desk,
@@ -469,7 +457,7 @@ impl ClientBuilder {
             self.on_event.clone(),
             EventQueue::new(self.event_capacity, self.event_capacity_bytes),
         );
-        let identity = Identity::new(name, self.place.clone());
+        let identity = Identity::new(name, self.server_name.clone());
         Driver::new(core, link, identity, listeners, seat, self.stdout_noise_bytes)
     }
 }

@@ -4,6 +4,8 @@
 use mcp_transport::http::HttpServer;
 use mcp_transport::stdio::{LineConnection, StdioServer};
 
+use crate::identity::BYTE_STREAM;
+
 /// What [`ClientBuilder::connect`](crate::ClientBuilder::connect) connects to.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -15,6 +17,18 @@ pub enum Endpoint {
     Line(LineConnection),
     /// A program that is started as a child process and connected through its standard input and output.
     Stdio(StdioServer),
+}
+
+impl Endpoint {
+    /// The command line, or the URL without its query. Either may hold a secret.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(server) => server.describe(),
+            Self::Line(_) => BYTE_STREAM.to_owned(),
+            Self::Stdio(server) => server.describe(),
+        }
+    }
 }
 
 #[cfg(feature = "http")]

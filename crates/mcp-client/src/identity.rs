@@ -7,7 +7,7 @@ use hmac_sha256::Hash as Sha256;
 use mcp_transport::Untrusted;
 
 use crate::driver::spans::label;
-use crate::error::{Error, Place};
+use crate::error::{Error, ServerLabel};
 use crate::sha256_text;
 
 /// What stands for a server that was handed over as a stream.
@@ -24,17 +24,24 @@ const SHOWN_DIGITS: usize = 8;
 pub(crate) struct Identity {
     /// The command line, or the URL without its query. Either may hold a secret.
     description: String,
-    place: Option<Arc<Place>>,
+    /// What errors say of it.
+    server: Option<ServerLabel>,
 }
 
 impl Identity {
-    pub(crate) fn new(description: String, place: Option<Arc<Place>>) -> Self {
-        Self { description, place }
+    pub(crate) fn new(description: String, name: Option<Arc<str>>) -> Self {
+        let server = match name {
+            Some(name) => Some(ServerLabel::Name(name)),
+            // Nothing tells byte streams apart, and of a path in quotes nothing is shown.
+            None if description == BYTE_STREAM || description.starts_with('"') => None,
+            None => Some(ServerLabel::Endpoint(Arc::from(label(&description)))),
+        };
+        Self { description, server }
     }
 
     /// What errors say of it.
-    pub(crate) fn place(&self) -> Option<&Arc<Place>> {
-        self.place.as_ref()
+    pub(crate) fn server(&self) -> Option<&ServerLabel> {
+        self.server.as_ref()
     }
 
     /// For handlers, and whoever they ask.
@@ -50,21 +57,24 @@ impl Identity {
     /// For what is stored: the name, or no more of the description than may be shown and a digest of all of it. What is stored
     /// lives longer than a token in a command line, and is read by others.
     pub(crate) fn recorded(&self) -> String {
-        match self.name() {
-            Some(name) => name.to_owned(),
-            None if self.description == BYTE_STREAM => BYTE_STREAM.to_owned(),
-            None => format!("{} {}", label(&self.description), Digest::of(&self.description)),
+        self.name().map_or_else(|| self.unnamed(), str::to_owned)
+    }
+
+    /// As a server without a name is recorded.
+    fn unnamed(&self) -> String {
+        if self.description == BYTE_STREAM {
+            return BYTE_STREAM.to_owned();
         }
+        format!("{} {}", label(&self.description), Digest::of(&self.description))
     }
 
     /// Whether a record is of this server. The whole description stands in those of versions that wrote it, and of clients that had no
     /// name for the server; nothing, or that it was a byte stream, says nothing.
     pub(crate) fn is_of(&self, record: &str) -> bool {
-        let unnamed = || Self { description: self.description.clone(), place: None };
         record.is_empty()
             || record == self.description
             || record == self.recorded()
-            || (self.place.is_some() && record == unnamed().recorded())
+            || (self.name().is_some() && record == self.unnamed())
     }
 
     /// What is said of a record that is of another server: both, as far as they may be shown.
@@ -76,7 +86,7 @@ impl Identity {
     }
 
     fn name(&self) -> Option<&str> {
-        self.place.as_ref().map(|place| &*place.server)
+        self.server.as_ref().and_then(ServerLabel::name).map(AsRef::as_ref)
     }
 }
 
@@ -134,8 +144,7 @@ mod tests {
     use super::*;
 
     fn identity(description: &str, name: Option<&str>) -> Identity {
-        let place = name.map(|name| Arc::new(Place { server: Arc::from(name), tool: None }));
-        Identity::new(description.to_owned(), place)
+        Identity::new(description.to_owned(), name.map(Arc::from))
     }
 
     #[test]
@@ -208,6 +217,22 @@ mod tests {
         check("npx secret sha256:0123456789", "npx sha256:01234567…");
         check("npx sha256:no digits at all", "npx …");
         check("a\nb", "a\\nb");
+    }
+
+    /// auth:SEC-15
+    #[test]
+    fn errors_name_a_server_without_a_name_by_what_may_be_shown_of_it() {
+        let check = |description: &str, name: Option<&str>, expected: Option<ServerLabel>| {
+            assert_eq!(identity(description, name).server().cloned(), expected);
+        };
+        let endpoint = |shown: &str| Some(ServerLabel::Endpoint(Arc::from(shown)));
+        check("npx server --token=secret", None, endpoint("npx"));
+        check("https://example.com/t/secret", None, endpoint("https://example.com"));
+        check("\"my server\" --token secret", None, None);
+        check(BYTE_STREAM, None, None);
+        for description in ["npx server --token=secret", BYTE_STREAM] {
+            check(description, Some("files"), Some(ServerLabel::Name(Arc::from("files"))));
+        }
     }
 
     #[test]

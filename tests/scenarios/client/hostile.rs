@@ -232,7 +232,7 @@ async fn the_error_of_a_server_is_said_once() {
         peer.send(json!({ "jsonrpc": "2.0", "id": id, "error": { "code": 5, "message": "no" } })).await;
     });
     let error = outcome.unwrap_err();
-    assert_eq!(error.to_string(), "the server answered with error 5: \"no\"");
+    assert_eq!(error.to_string(), "tool \"t\": the server answered with error 5: \"no\"");
     assert!(std::error::Error::source(&error).is_none());
 }
 

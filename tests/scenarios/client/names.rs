@@ -1,10 +1,11 @@
 //! The name that an application gives a server, in everything that says or keeps which server it is.
 
+use std::fmt::Debug;
 use std::future::IntoFuture;
 
 use mcp_client::model::{CallToolResult, ProtocolVersion};
 use mcp_client::{
-    Answer, Client, ClientBuilder, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, Error,
+    Answer, Call, Client, ClientBuilder, ElicitReply, ElicitRequest, ElicitResult, ElicitationContext, Error,
     ErrorCode, ErrorKind, ErrorObject, Mode, RawJson, SamplingContext, StdioServer, SuspendedCall,
 };
 use serde_json::{Map, json};
@@ -105,10 +106,52 @@ async fn errors_name_the_server_those_of_connecting_too() {
     });
     let missing = StdioServer::new("/no/such/program");
     let connecting = builder().server_name("files").connect(missing).await.unwrap_err();
-    for error in [outcome.unwrap_err(), connecting] {
+    for (error, about) in [(outcome.unwrap_err(), "tool \"t\" of server"), (connecting, "server")] {
         assert_eq!(error.server_name(), Some("files"));
-        assert!(error.to_string().starts_with("server \"files\": "), "{error}");
+        assert!(error.to_string().starts_with(&format!("{about} \"files\": ")), "{error}");
     }
+}
+
+/// The error of one call, which the server refuses.
+async fn refused<T: Debug + 'static>(call: Call<T>, peer: &mut Peer) -> Error {
+    let (outcome, ()) = tokio::join!(call.into_future(), async {
+        let request = peer.receive().await;
+        peer.refuse(&request, -32603, "no").await;
+    });
+    outcome.unwrap_err()
+}
+
+/// auth:SEC-15. An application that prints an error and nothing else has to be told what failed.
+#[tokio::test(start_paused = true)]
+async fn the_error_of_a_call_says_which_one_it_was() {
+    let (client, mut peer) = connected(asking()).await;
+    let server_says = "the server answered with error -32603: \"no\"";
+    let check = |error: &Error, method: &str, tool: Option<&str>, about: &str| {
+        assert_eq!((error.method(), error.tool_name(), error.server_name()), (Some(method), tool, None));
+        assert_eq!(error.to_string(), format!("{about}: {server_says}"));
+    };
+
+    let tool = client.call_tool("read\u{1b}", json!({}));
+    check(&refused(tool, &mut peer).await, "tools/call", Some("read\u{1b}"), "tool \"read\\u{1b}\"");
+    let raw = client.request_raw("acme/do\n", ());
+    check(&refused(raw, &mut peer).await, "acme/do\n", None, "acme/do\\n");
+    let answers = [("q".to_owned(), Answer::Elicit(ElicitResult::accept(Map::new())))];
+    let resumed = client.resume::<CallToolResult>(put_away(asking()).await, answers);
+    check(&refused(resumed, &mut peer).await, "tools/call", Some("t"), "tool \"t\"");
+
+    // Also one that was never sent, and one whose result cannot be read.
+    let misused = client.call_tool("t", json!(5)).await.unwrap_err();
+    assert_eq!(misused.to_string(), "tool \"t\": tool arguments must be a JSON object");
+    let (list, ()) = tokio::join!(client.list_tools().all(), async {
+        let list = peer.expect("tools/list").await;
+        peer.answer(&list, json!({ "resultType": "complete", "tools": 5 })).await;
+    });
+    let unreadable = list.unwrap_err();
+    assert_eq!(unreadable.method(), Some("tools/list"));
+    assert!(unreadable.to_string().starts_with("tools/list: the result of tools/list "), "{unreadable}");
+    client.close().await;
+    let closed = client.call_tool("t", json!({})).await.unwrap_err();
+    assert_eq!((closed.kind(), closed.tool_name()), (ErrorKind::Closed, Some("t")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,11 +42,11 @@ async fn a_call_that_times_out_has_what_the_server_printed_since_it_began() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(error.stdout_noise(), Some("Traceback:\u{1b}[31m\n  KeyError: 'x'\n"));
     let shown = r#"; the server printed to standard output, where only messages belong: "Traceback:\u{1b}[31m\n  KeyError: 'x'""#;
-    assert_eq!(error.to_string(), format!("no answer within 1000 ms{shown}"));
+    assert_eq!(error.to_string(), format!("tool \"t\": no answer within 1000 ms{shown}"));
     assert_eq!(error.diagnostics(), [], "the connection has them");
 
     let error = unanswered(&client, &mut peer, &[]).await;
-    assert_eq!((error.stdout_noise(), &*error.to_string()), (None, "no answer within 1000 ms"));
+    assert_eq!((error.stdout_noise(), &*error.to_string()), (None, "tool \"t\": no answer within 1000 ms"));
 }
 
 /// field:FR-001: for each who asks. What was printed before the server was connected was no obstacle.
@@ -67,11 +67,11 @@ async fn a_connection_that_the_server_ended_says_what_it_printed() {
     });
     let later = client.call_tool("t", json!({})).await.unwrap_err();
     let notified = client.notify("notifications/x", None).unwrap_err();
-    for error in [called.unwrap_err(), later, notified] {
+    for (error, about) in [(called.unwrap_err(), "tool \"t\": "), (later, "tool \"t\": "), (notified, "")] {
         assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
         assert_eq!(error.stdout_noise(), Some("first\npanicked at main.rs\n"));
         let shown = r#"; the server printed to standard output, where only messages belong: "first\npanicked at main.rs""#;
-        assert_eq!(error.to_string(), format!("the server closed its output{shown}"));
+        assert_eq!(error.to_string(), format!("{about}the server closed its output{shown}"));
     }
 }
 

@@ -124,7 +124,7 @@ async fn a_list_that_fails_is_told_and_costs_no_other_and_is_read_again_on_reque
         async { drop(slow.expect("tools/list").await) },
     );
     assert_eq!(shown(&tools.current()), "good__x@1 !bad peer_misbehaved !slow timeout");
-    assert!(tools.current().failures()[0].1.to_string().starts_with("server \"bad\": "));
+    assert!(tools.current().failures()[0].1.to_string().starts_with("tools/list of server \"bad\": "));
     assert_eq!(slow.expect("notifications/cancelled").await["method"], "notifications/cancelled");
 
     tools.refresh();

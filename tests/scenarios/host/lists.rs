@@ -142,7 +142,8 @@ async fn errors_say_which_server_and_which_tool() {
     let (lists, ()) = tokio::join!(host.list_tools(), async { drop(files.expect("tools/list").await) });
     let late = lists[0].items.as_ref().unwrap_err();
     assert_eq!((late.server_name(), late.tool_name()), (Some("files"), None));
-    assert!(late.to_string().starts_with("server \"files\": "), "{late}");
+    assert_eq!(late.method(), Some("tools/list"));
+    assert!(late.to_string().starts_with("tools/list of server \"files\": "), "{late}");
 
     let (connector, mut plug) = plug();
     let (failed, ()) = tokio::join!(host.connect("other", connector), async { drop(plug.peer().await) });

@@ -65,7 +65,7 @@ use tokio::task::AbortHandle;
 
 use crate::close_reason::CloseReason;
 use crate::desk::{Intake, Seat};
-use crate::error::{Error, Place};
+use crate::error::Error;
 use crate::event::{ClientEvent, Happened};
 use crate::event_queue::{EventQueue, Listener};
 use crate::identity::Identity;
@@ -548,17 +548,9 @@ impl Driver {
         }
     }
 
-    /// What errors say of the server, where it has a name.
-    pub(crate) fn place(&self) -> Option<&Arc<Place>> {
-        self.identity.place()
-    }
-
-    /// The error, and which server it is about, where that has a name.
+    /// The error, and which server it is about.
     pub(crate) fn here(&self, error: Error) -> Error {
-        match self.place() {
-            Some(place) => error.at(place),
-            None => error,
-        }
+        error.at(self.identity.server())
     }
 
     /// The error of a call that found the connection closed.

@@ -144,6 +144,16 @@ impl Cause {
         }
     }
 
+    /// What is said of an endpoint that could not be reached, all in our own words.
+    pub(super) fn unreached(&self) -> Option<String> {
+        match self.transport()?.kind() {
+            TransportKind::Connect | TransportKind::Spawn(_) | TransportKind::Tls(_) => {
+                Some(self.to_string())
+            }
+            _ => None,
+        }
+    }
+
     /// One level is said by `Display`; what stands behind it is the source.
     pub(super) fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         use std::error::Error as _;

@@ -20,7 +20,8 @@ use self::cause::Cause;
 pub use self::kind::ErrorKind;
 pub use self::limit::Limit;
 pub(crate) use self::limit::as_u64;
-pub(crate) use self::place::Place;
+use self::place::Place;
+pub(crate) use self::place::{Called, ServerLabel};
 pub use self::report::ErrorReport;
 #[cfg(feature = "host")]
 use crate::host::{NotConnected, ServerStatus};
@@ -50,7 +51,7 @@ struct Inner {
     first_attempt: Option<Error>,
     /// The HTTP status that the error object of a server came with, where that was no success.
     status: Option<u16>,
-    place: Option<Place>,
+    place: Place,
     /// Where the cause does not have it: what the program wrote with which connecting failed.
     stderr_tail: Option<Arc<str>>,
     /// What the server wrote where it should have written messages.
@@ -95,15 +96,21 @@ impl Error {
     }
 
     /// The server that this is about, by its name in a [`Host`](crate::host::Host) or that of
-    /// [`ClientBuilder::server_name`](crate::ClientBuilder::server_name).
+    /// [`ClientBuilder::server_name`](crate::ClientBuilder::server_name). `Display` names a server without such a name by its program or
+    /// the origin of its URL.
     pub fn server_name(&self) -> Option<&str> {
-        self.inner.place.as_ref().map(|place| &*place.server)
+        self.inner.place.server.as_ref().and_then(ServerLabel::name).map(AsRef::as_ref)
     }
 
-    /// The tool of that server that was called with [`Host::call_tool`](crate::host::Host::call_tool), by the server's name
-    /// for it. Untrusted.
+    /// The method of the call that this is the error of.
+    pub fn method(&self) -> Option<&str> {
+        self.inner.place.called.as_ref().map(|called| &*called.method)
+    }
+
+    /// The tool that was called with [`Client::call_tool`](crate::Client::call_tool) or
+    /// [`Host::call_tool`](crate::host::Host::call_tool), by the server's name for it. Untrusted.
     pub fn tool_name(&self) -> Option<&str> {
-        self.inner.place.as_ref().and_then(|place| place.tool.as_deref())
+        self.inner.place.called.as_ref().and_then(|called| called.tool.as_deref())
     }
 
     /// How the task of the call ended, if that is why there is no result.
@@ -266,12 +273,17 @@ impl Error {
         self
     }
 
-    /// It is about this server of a host, and maybe a tool. What is known already stays.
-    pub(crate) fn at(mut self, place: &Place) -> Self {
-        let known = self.inner.place.get_or_insert_with(|| place.clone());
-        if known.tool.is_none() && known.server == place.server {
-            known.tool.clone_from(&place.tool);
+    /// It is about this server, unless it is known to be about another one.
+    pub(crate) fn at(mut self, server: Option<&ServerLabel>) -> Self {
+        if self.inner.place.server.is_none() {
+            self.inner.place.server = server.cloned();
         }
+        self
+    }
+
+    /// It is the error of this call, unless it is known to be that of another one.
+    pub(crate) fn of(mut self, called: &Called) -> Self {
+        self.inner.place.called.get_or_insert_with(|| called.clone());
         self
     }
 
@@ -291,7 +303,7 @@ impl Error {
                 of_handshake: false,
                 first_attempt: None,
                 status: None,
-                place: None,
+                place: Place::default(),
                 stderr_tail: None,
                 stdout_noise: None,
                 diagnostics: Vec::new(),
@@ -377,6 +389,15 @@ impl From<mcp_transport::Error> for Error {
 }
 
 impl Error {
+    /// What a cause of this error says, without what this one has said of the server.
+    fn as_cause_of(&self, outer: &Self) -> String {
+        let [ours, theirs] = [&self.inner.place, &outer.inner.place];
+        if ours.called.is_none() && ours.server == theirs.server {
+            return Unplaced(self).to_string();
+        }
+        self.to_string()
+    }
+
     /// Whether a person learns nothing from the other error. How the end of a program was noticed first is a matter of luck.
     fn says_the_same(&self, other: &Self) -> bool {
         let ends_alike = || {
@@ -399,7 +420,7 @@ impl Error {
 impl Error {
     /// It is about this server of a host.
     pub(crate) fn at_server(self, server: &str) -> Self {
-        self.at(&Place { server: Arc::from(server), tool: None })
+        self.at(Some(&ServerLabel::Name(Arc::from(server))))
     }
 
     /// How it is with the server of a host that could not be used as it is not connected: why, how many attempts there were, and when the
@@ -433,9 +454,16 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.inner.place {
+        let place = self.inner.place.beside(&self.inner.cause);
+        if place.is_known() {
             write!(f, "{place}: ")?;
         }
+        self.fmt_without_place(f)
+    }
+}
+
+impl Error {
+    fn fmt_without_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inner.cause {
             Cause::Call(CallError::Timeout { after, .. }) if self.inner.of_handshake => {
                 let millis = after.as_millis();
@@ -443,7 +471,7 @@ impl fmt::Display for Error {
             }
             // The end of standard error stands below.
             Cause::Ended(error) | Cause::Transport(error) => f.write_str(error.without_tail())?,
-            cause => cause.fmt(f)?,
+            cause => write!(f, "{cause}")?,
         }
         // Before all that the server wrote: most programs that cannot start cannot do so twice, in the same words.
         let first = self.inner.first_attempt.as_ref();
@@ -466,6 +494,15 @@ impl fmt::Display for Error {
             Some(first) if !is_same => write!(f, " (the first attempt: {})", first.report()),
             _ => Ok(()),
         }
+    }
+}
+
+/// An error without what it is about.
+struct Unplaced<'a>(&'a Error);
+
+impl fmt::Display for Unplaced<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_without_place(f)
     }
 }
 

@@ -1,25 +1,126 @@
-//! Which server, and which of its tools.
+//! What an error is about: a server, and of a call its method and tool.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use mcp_transport::Untrusted;
 
+use super::cause::Cause;
+
 /// How much of a name is shown, in bytes.
 const MAX_SHOWN_NAME: usize = 128;
 
-/// Which of many servers an error is about, and which of its tools.
-#[derive(Clone)]
-pub(crate) struct Place {
-    pub(crate) server: Arc<str>,
+/// A server, as errors name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ServerLabel {
+    /// By the name that the application gave it.
+    Name(Arc<str>),
+    /// By what may be shown of what the application connected to.
+    Endpoint(Arc<str>),
+}
+
+/// What was called.
+#[derive(Debug, Clone)]
+pub(crate) struct Called {
+    pub(crate) method: Cow<'static, str>,
+    /// The tool, where it is the call of one and that is known.
     pub(crate) tool: Option<Arc<str>>,
+}
+
+/// What an error is about, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub(super) server: Option<ServerLabel>,
+    pub(super) called: Option<Called>,
+}
+
+impl ServerLabel {
+    /// The name that the application gave it.
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Endpoint(_) => None,
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn is_known(&self) -> bool {
+        self.server.is_some() || self.called.is_some()
+    }
+
+    /// What there is to say before this cause, which may say by itself where it could not get to.
+    pub(super) fn beside(&self, cause: &Cause) -> Self {
+        let is_said = |server: &ServerLabel| match server {
+            ServerLabel::Name(_) => false,
+            ServerLabel::Endpoint(endpoint) => {
+                let (_, bare) = endpoint.split_once("://").unwrap_or(("", endpoint));
+                cause.unreached().is_some_and(|text| text.contains(bare))
+            }
+        };
+        Self { server: self.server.clone().filter(|server| !is_said(server)), called: self.called.clone() }
+    }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(tool) = &self.tool {
-            write!(f, "tool {} of ", Untrusted::new(tool, MAX_SHOWN_NAME).quoted())?;
+        let quoted = |text| Untrusted::new(text, MAX_SHOWN_NAME).quoted();
+        match &self.called {
+            Some(Called { tool: Some(tool), .. }) => write!(f, "tool {}", quoted(tool))?,
+            // A method of the application's own may be called anything.
+            Some(Called { method, .. }) => Untrusted::new(method, MAX_SHOWN_NAME).fmt(f)?,
+            None => {}
         }
-        write!(f, "server {}", Untrusted::new(&self.server, MAX_SHOWN_NAME).quoted())
+        let Some(ServerLabel::Name(server) | ServerLabel::Endpoint(server)) = &self.server else {
+            return Ok(());
+        };
+        f.write_str(if self.called.is_some() { " of " } else { "" })?;
+        write!(f, "server {}", quoted(server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// auth:SEC-15
+    #[test]
+    fn an_error_is_told_by_tool_or_method_and_by_server() {
+        let check = |method: Option<&'static str>,
+                     tool: Option<&str>,
+                     server: Option<&str>,
+                     expected: &str| {
+            let called =
+                method.map(|method| Called { method: Cow::Borrowed(method), tool: tool.map(Arc::from) });
+            for label in [ServerLabel::Name, ServerLabel::Endpoint] {
+                let place =
+                    Place { server: server.map(|server| label(Arc::from(server))), called: called.clone() };
+                assert_eq!(place.to_string(), expected);
+            }
+        };
+        check(None, None, Some("files"), "server \"files\"");
+        check(Some("tools/call"), Some("read"), Some("files"), "tool \"read\" of server \"files\"");
+        check(Some("tools/call"), Some("read"), None, "tool \"read\"");
+        check(Some("tools/list"), None, Some("files"), "tools/list of server \"files\"");
+        check(Some("ping"), None, None, "ping");
+        check(Some("a\nb"), None, Some("\"; all is well"), "a\\nb of server \"\\\"; all is well\"");
+        assert!(!Place::default().is_known());
+    }
+
+    #[tokio::test]
+    async fn a_message_that_names_the_endpoint_is_not_told_where_it_happened() {
+        let check = |label: fn(Arc<str>) -> ServerLabel, cause: &Cause, expected: &str| {
+            let place = Place { server: Some(label(Arc::from("/no/such"))), called: None };
+            assert_eq!(place.beside(cause).to_string(), expected, "{cause}");
+        };
+        let missing = mcp_transport::stdio::StdioServer::new("/no/such").spawn().unwrap_err();
+        let unreached = Cause::Transport(missing);
+        check(ServerLabel::Endpoint, &unreached, "");
+        // What the server says may be anything.
+        let object = mcp_jsonrpc::ErrorObject::new(mcp_jsonrpc::ErrorCode::new(1), "program \"/no/such\"");
+        check(ServerLabel::Endpoint, &Cause::Call(mcp_proto::CallError::Rpc(object)), "server \"/no/such\"");
+        // A name is the application's own word.
+        check(ServerLabel::Name, &unreached, "server \"/no/such\"");
     }
 }

@@ -6,6 +6,8 @@ use std::fmt;
 use mcp_jsonrpc::ErrorObject;
 use mcp_transport::Untrusted;
 
+use super::Error;
+
 /// How many causes are shown.
 const MAX_CAUSES: usize = 16;
 
@@ -54,7 +56,7 @@ impl fmt::Display for ErrorReport<'_> {
                 return f.write_str("; …");
             }
             left -= 1;
-            let text = said(cause);
+            let text = said(cause, self.error);
             if !text.is_empty() && !shown.ends_with(&text) {
                 write!(f, "; cause: {}", Untrusted::new(&text, MAX_SHOWN))?;
                 shown = text;
@@ -66,12 +68,13 @@ impl fmt::Display for ErrorReport<'_> {
 }
 
 /// What one cause says. An error object is the only one that is a text of the server and little else, so it is quoted here.
-fn said(cause: &(dyn StdError + 'static)) -> String {
-    match cause.downcast_ref::<ErrorObject>() {
-        Some(object) => {
-            format!("{}: {}", object.code, Untrusted::new(&object.message, MAX_SHOWN_OBJECT).quoted())
-        }
-        None => cause.to_string(),
+fn said(cause: &(dyn StdError + 'static), of: &(dyn StdError + 'static)) -> String {
+    if let Some(object) = cause.downcast_ref::<ErrorObject>() {
+        return format!("{}: {}", object.code, Untrusted::new(&object.message, MAX_SHOWN_OBJECT).quoted());
+    }
+    match (cause.downcast_ref::<Error>(), of.downcast_ref::<Error>()) {
+        (Some(cause), Some(of)) => cause.as_cause_of(of),
+        _ => cause.to_string(),
     }
 }
 

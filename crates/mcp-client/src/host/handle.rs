@@ -1,9 +1,11 @@
 //! The application's handle on all servers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use mcp_model::methods::TOOLS_CALL;
 use mcp_model::{CallToolResult, LoggingLevel, Root, SubscriptionFilter};
 use serde::Serialize;
 
@@ -17,7 +19,7 @@ use super::tool_names::NamedTool;
 use crate::builder::ClientBuilder;
 use crate::client::{Client, Closed};
 use crate::desk::Desk;
-use crate::error::{Error, Place};
+use crate::error::{Called, Error};
 use crate::identity::bad_name;
 use crate::requests::Call;
 
@@ -324,10 +326,10 @@ impl Host {
         tool: &NamedTool,
         arguments: impl Serialize,
     ) -> Result<Call<CallToolResult>, Error> {
-        let place =
-            Place { server: Arc::from(tool.server()), tool: Some(Arc::from(tool.tool().name.as_str())) };
-        let client = self.client(tool.server()).map_err(|error| error.at(&place))?;
-        Ok(client.call_tool(tool.tool().name.clone(), arguments).at(place))
+        let (server, name) = (tool.server(), &tool.tool().name);
+        let called = || Called { method: Cow::Borrowed(TOOLS_CALL), tool: Some(Arc::from(name.as_str())) };
+        let client = self.client(server).map_err(|error| error.at_server(server).of(&called()))?;
+        Ok(client.call_tool(name.as_str(), arguments))
     }
 
     /// Replaces the roots that are declared to all servers, now and later. Each connected server is notified once, if they

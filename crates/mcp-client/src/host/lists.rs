@@ -1,5 +1,6 @@
 //! The lists of every connected server, fetched at the same time.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::event::Generation;
 use super::handle::Host;
 use super::registry::{Phase, Registry};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Called, Error};
 use crate::requests::{List, ListedItem};
 use crate::spawning::spawn_in;
 
@@ -78,7 +79,8 @@ impl Host {
             spawn_in(&mut asked, async move {
                 let items = tokio::time::timeout(limit, list.all()).await;
                 let items = items.unwrap_or_else(|_| Err(Error::timed_out(limit)));
-                let items = items.map_err(|error| error.at_server(&server));
+                let called = Called { method: Cow::Borrowed(R::METHOD), tool: None };
+                let items = items.map_err(|error| error.at_server(&server).of(&called));
                 let list = ServerList { server, generation, items };
                 lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
             });

@@ -81,7 +81,7 @@ where
             if let Some(cursor) = cursor {
                 params.set_cursor(Some(cursor.to_owned()));
             }
-            Written::of(params)
+            Written::of(&mut params)
         };
         Pages { walk: Walk::new(client, R::METHOD, Box::new(params), asking), page: PhantomData }
     }

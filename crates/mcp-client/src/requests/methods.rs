@@ -1,5 +1,7 @@
 //! The requests of the specification as short methods.
 
+use std::sync::Arc;
+
 use mcp_jsonrpc::RawJson;
 use mcp_model::{
     CallToolRequestParams, CallToolResult, CompleteRequestParams, CompleteResult, EmptyResult,
@@ -13,12 +15,13 @@ use serde_json::value::RawValue;
 
 use super::{Call, List, Reading};
 use crate::client::Client;
+use crate::error::Error;
 
 impl<T> Call<T> {
     #[cfg(feature = "schema")]
     pub(crate) fn inspected(
         mut self,
-        inspect: impl FnOnce(&RawJson) -> Result<(), crate::Error> + Send + 'static,
+        inspect: impl FnOnce(&RawJson) -> Result<(), Error> + Send + 'static,
     ) -> Self {
         self.untyped.inspect = Some(Box::new(inspect));
         self
@@ -26,7 +29,7 @@ impl<T> Call<T> {
 
     /// It fails with this when it is awaited, and nothing is sent; unless it fails already.
     #[cfg(feature = "schema")]
-    pub(crate) fn refused(mut self, error: crate::Error) -> Self {
+    pub(crate) fn refused(mut self, error: Error) -> Self {
         self.untyped.params = self.untyped.params.and(Err(error));
         self
     }
@@ -48,7 +51,7 @@ impl Client {
     /// A tool that fails says so in its result (`CallToolResult::is_error`), so that a model can read it; an `Err` means that
     /// there is no result. The client repeats the call only where the server has certainly not processed it
     /// ([`ClientBuilder::retry`](crate::ClientBuilder::retry)). Before you repeat it, check
-    /// [`Error::outcome_unknown`](crate::Error::outcome_unknown).
+    /// [`Error::outcome_unknown`].
     pub fn call_tool(&self, name: impl Into<String>, arguments: impl Serialize) -> Call<CallToolResult> {
         self.call_tool_raw(name.into(), serde_json::value::to_raw_value(&arguments))
     }
@@ -61,28 +64,22 @@ impl Client {
     ) -> Call<CallToolResult> {
         let mut params = CallToolRequestParams::new(name);
         #[cfg(feature = "schema")]
-        let checks = self.output_checks().map(|checks| (std::sync::Arc::clone(checks), params.name.clone()));
-        let call = match arguments {
-            Ok(raw) if raw.get() == "null" => self.request(params),
-            Ok(raw) => {
-                let is_object = raw.get().starts_with('{');
-                params.arguments = Some(raw);
-                let mut call = self.request(params);
-                if !is_object {
-                    call.untyped.params =
-                        Err(crate::Error::misuse_because("tool arguments must be a JSON object"));
-                }
-                call
-            }
-            Err(_) => {
-                let mut call = self.request(params);
-                call.untyped.params = Err(crate::Error::misuse(mcp_proto::Misuse::Unserializable));
-                call
-            }
-        };
+        let checks = self.output_checks().map(|checks| (Arc::clone(checks), params.name.clone()));
+        let mut misuse = None;
+        match arguments {
+            Ok(raw) if raw.get() == "null" => {}
+            Ok(raw) if raw.get().starts_with('{') => params.arguments = Some(raw),
+            Ok(_) => misuse = Some(Error::misuse_because("tool arguments must be a JSON object")),
+            Err(_) => misuse = Some(Error::misuse(mcp_proto::Misuse::Unserializable)),
+        }
+        let mut call = self.request_of(&mut params);
+        if let Some(error) = misuse {
+            call.untyped.params = Err(error);
+        }
+        call.untyped.called.tool = Some(Arc::from(params.name));
         #[cfg(feature = "schema")]
         if let Some((checks, tool)) = checks {
-            let driver = std::sync::Arc::clone(self.driver());
+            let driver = Arc::clone(self.driver());
             return call.inspected(move |result| {
                 if let Some(unchecked) = checks.check(&tool, result)? {
                     driver.with(|core, _| core.report(unchecked));

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 
 use crate::client::Client;
 use crate::driver::{CallResult, ProgressFn, ReadResult};
-use crate::error::{Error, Place};
+use crate::error::{Called, Error, ServerLabel};
 
 pub(crate) use task::{Decode, Parts};
 
@@ -52,7 +52,7 @@ pub struct Call<T> {
 /// once, and not in each crate that makes a call.
 pub(crate) struct Untyped {
     client: Client,
-    method: Cow<'static, str>,
+    called: Called,
     params: Result<Option<RawJson>, Error>,
     pub(crate) options: CallOptions,
     on_progress: Option<ProgressFn>,
@@ -60,8 +60,6 @@ pub(crate) struct Untyped {
     pub(crate) inspect: Option<InspectFn>,
     /// It was suspended before, and goes on.
     resumed: Option<Box<Resumed>>,
-    /// Of which server of a host it is.
-    place: Option<Arc<Place>>,
 }
 
 impl<T> Call<T> {
@@ -124,12 +122,6 @@ impl<T> Call<T> {
         self
     }
 
-    #[cfg(feature = "host")]
-    pub(crate) fn at(mut self, place: Place) -> Self {
-        self.untyped.place = Some(Arc::new(place));
-        self
-    }
-
     /// Adds members to the `_meta` of the request. Members that the protocol defines are not overwritten.
     pub fn meta(mut self, meta: Map<String, Value>) -> Self {
         self.untyped.add_meta(meta);
@@ -152,21 +144,20 @@ type CallResultFuture = Pin<Box<dyn Future<Output = Result<CallResult, Error>> +
 /// A call on its way, without the type of its value.
 struct Sent {
     result: CallResultFuture,
-    method: Cow<'static, str>,
-    place: Option<Arc<Place>>,
+    called: Called,
+    server: Option<ServerLabel>,
 }
 
 impl Untyped {
     fn new(client: &Client, method: Cow<'static, str>, params: Result<Option<RawJson>, Error>) -> Self {
         Self {
             client: client.clone(),
-            method,
+            called: Called { method, tool: None },
             params,
             options: client.request_options(),
             on_progress: None,
             inspect: None,
             resumed: None,
-            place: client.driver().place().cloned(),
         }
     }
 
@@ -187,21 +178,23 @@ impl Untyped {
     }
 
     /// The tool that it calls, where it calls one.
-    #[cfg(feature = "schema")]
-    pub(crate) fn tool_name(&self) -> Option<String> {
+    pub(crate) fn tool_name(&self) -> Option<Arc<str>> {
+        if self.called.tool.is_some() || self.called.method != mcp_model::methods::TOOLS_CALL {
+            return self.called.tool.clone();
+        }
         let params = match (&self.resumed, &self.params) {
-            _ if self.method != mcp_model::methods::TOOLS_CALL => None,
             (Some(resumed), _) => resumed.call.params.as_ref(),
             (None, params) => params.as_ref().ok()?.as_ref(),
         };
         let [name] = params?.as_raw_ref().members(["name"]).ok()?;
-        name?.parse().ok()
+        name?.parse::<String>().ok().map(Arc::from)
     }
 
     fn start(self, lent: Option<ReadResult>) -> Sent {
-        let Self { client, method, params, mut options, on_progress, inspect, resumed, place } = self;
+        let Self { client, called, params, mut options, on_progress, inspect, resumed } = self;
         client.end_by_default(&mut options);
-        let name = method.clone();
+        let method = called.method.clone();
+        let server = client.driver().identity().server().cloned();
         // Who inspects a result wants it raw.
         let read = lent.filter(|_| inspect.is_none());
         let result = Box::pin(async move {
@@ -223,14 +216,14 @@ impl Untyped {
                 (_, result) => Ok(result),
             }
         });
-        Sent { result, method: name, place }
+        Sent { result, called, server }
     }
 }
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("method", &self.untyped.method)
+            .field("method", &self.untyped.called.method)
             .field("options", &self.untyped.options)
             .finish_non_exhaustive()
     }
@@ -249,23 +242,21 @@ impl<T: 'static> Future for CallFuture<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let result = match ready!(self.sent.result.as_mut().poll(context)) {
-            Ok(CallResult::Raw(raw)) => (self.decode)(&self.sent.method, raw),
+            Ok(CallResult::Raw(raw)) => (self.decode)(&self.sent.called.method, raw),
             Ok(CallResult::Read(value)) => match value.downcast() {
                 Ok(value) => Ok(*value),
                 Err(_) => unreachable!("both functions of a `Reading` make the same type"),
             },
             Err(error) => Err(error),
         };
-        Poll::Ready(match (result, &self.sent.place) {
-            (Err(error), Some(place)) => Err(error.at(place)),
-            (result, _) => result,
-        })
+        let Sent { called, server, .. } = &self.sent;
+        Poll::Ready(result.map_err(|error| error.at(server.as_ref()).of(called)))
     }
 }
 
 impl<T> fmt::Debug for CallFuture<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallFuture").field("method", &self.sent.method).finish_non_exhaustive()
+        f.debug_struct("CallFuture").field("method", &self.sent.called.method).finish_non_exhaustive()
     }
 }
 
@@ -278,7 +269,16 @@ impl Client {
     /// let read = client.request(ReadResourceRequestParams::new("file:///etc/motd")).await?;
     /// # drop(read); Ok(()) }
     /// ```
-    pub fn request<R>(&self, params: R) -> Call<R::Result>
+    pub fn request<R>(&self, mut params: R) -> Call<R::Result>
+    where
+        R: Request + WithMeta + Serialize,
+        R::Result: Send + 'static,
+    {
+        self.request_of(&mut params)
+    }
+
+    /// Takes the `_meta` out of the params, and leaves the rest.
+    fn request_of<R>(&self, params: &mut R) -> Call<R::Result>
     where
         R: Request + WithMeta + Serialize,
         R::Result: Send + 'static,
@@ -303,7 +303,7 @@ struct Written {
 }
 
 impl Written {
-    fn of<R: Request + WithMeta + Serialize>(mut params: R) -> Self {
+    fn of<R: Request + WithMeta + Serialize>(params: &mut R) -> Self {
         let meta = params.meta().map(read_meta);
         params.set_meta(None);
         Self { params: written(params.write_params()), meta }

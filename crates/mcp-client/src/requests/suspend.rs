@@ -81,6 +81,7 @@ impl Client {
         let mut untyped = Untyped::new(self, method, params);
         let answers = answers.into_iter().collect();
         untyped.resumed = Some(Box::new(Resumed { call: suspended, answers }));
+        untyped.called.tool = untyped.tool_name();
         Call { untyped, reading: Reading::typed() }
     }
 }

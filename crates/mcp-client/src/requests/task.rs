@@ -10,7 +10,7 @@ use super::suspend::Resumed;
 use super::{Call, Untyped, decode};
 use crate::client::Client;
 use crate::driver::{ProgressFn, TaskOrigin};
-use crate::error::Error;
+use crate::error::{Called, Error};
 
 /// Makes a value of a raw result, for the method.
 pub(crate) type Decode<T> = fn(&str, RawJson) -> Result<T, Error>;
@@ -18,7 +18,7 @@ pub(crate) type Decode<T> = fn(&str, RawJson) -> Result<T, Error>;
 /// What a call is made of, beside what it sends.
 pub(crate) struct Parts<T> {
     pub(crate) client: Client,
-    pub(crate) method: Cow<'static, str>,
+    pub(crate) called: Called,
     pub(crate) options: CallOptions,
     pub(crate) on_progress: Option<ProgressFn>,
     pub(crate) decode: Decode<T>,
@@ -34,15 +34,15 @@ impl<T> Call<T> {
 
     pub(crate) fn into_parts(self) -> (Parts<T>, Result<TaskOrigin, Error>) {
         let Self { untyped, reading } = self;
-        let Untyped { client, method, params, options, on_progress, resumed, .. } = untyped;
+        let Untyped { client, called, params, options, on_progress, resumed, .. } = untyped;
         let origin = params.map(|params| match resumed {
             Some(resumed) => {
                 let Resumed { call, answers } = *resumed;
                 TaskOrigin::Suspended { call, answers }
             }
-            None => TaskOrigin::Call { method: method.clone().into_owned(), params },
+            None => TaskOrigin::Call { method: called.method.clone().into_owned(), params },
         });
-        (Parts { client, method, options, on_progress, decode: reading.owned }, origin)
+        (Parts { client, called, options, on_progress, decode: reading.owned }, origin)
     }
 }
 
@@ -51,7 +51,7 @@ impl Client {
     pub(crate) fn parts_of_task(&self, method: String) -> Parts<CallToolResult> {
         Parts {
             client: self.clone(),
-            method: Cow::Owned(method),
+            called: Called { method: Cow::Owned(method), tool: None },
             options: self.request_options(),
             on_progress: None,
             decode: decode::<CallToolRequestParams>,

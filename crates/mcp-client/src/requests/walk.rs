@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, Reading, Untyped, Written, valid};
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Called, Error};
 
 /// How many pages are followed at most, unless [`List::max_pages`](super::List::max_pages) says otherwise.
 const MAX_PAGES: usize = 1000;
@@ -129,9 +129,10 @@ impl Walk {
         })
     }
 
-    /// See [`Driver::here`](crate::driver::Driver::here).
+    /// The error, and that it is that of this list.
     pub(super) fn here(&self, error: Error) -> Error {
-        self.client.driver().here(error)
+        let called = Called { method: Cow::Borrowed(self.method), tool: None };
+        self.client.driver().here(error).of(&called)
     }
 
     /// Tells of items that could not be read.

@@ -237,9 +237,9 @@ impl Call<CallToolResult> {
     ///
     /// When awaited: [`Misuse`](crate::ErrorKind::Misuse) if the call is of another tool; then nothing was sent.
     pub fn check_output(self, tool: &Tool, limits: SchemaLimits) -> Self {
-        if let Some(called) = self.untyped.tool_name().filter(|called| *called != tool.name) {
+        if let Some(called) = self.untyped.tool_name().filter(|called| **called != *tool.name) {
             let [called, other] =
-                [&called, &tool.name].map(|name| Untrusted::new(name, MAX_SHOWN_NAME).quoted());
+                [&*called, &*tool.name].map(|name| Untrusted::new(name, MAX_SHOWN_NAME).quoted());
             let message = format!(
                 "the call is of the tool {called}, but its output is to be checked as that of {other}"
             );

@@ -1,6 +1,5 @@
 //! A task in the hands of the application.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use mcp_jsonrpc::RawJson;
@@ -8,7 +7,7 @@ use mcp_proto::{CallError, StoredTask, TaskUpdate};
 
 use crate::client::Client;
 use crate::driver::RunningTask;
-use crate::error::Error;
+use crate::error::{Called, Error};
 use crate::requests::Decode;
 
 /// A call that became a task, or returned its result at once.
@@ -25,7 +24,7 @@ pub struct Task<T> {
     running: RunningTask,
     /// The result, where it was there at once.
     done: Option<RawJson>,
-    method: Cow<'static, str>,
+    called: Called,
     decode: Decode<T>,
 }
 
@@ -34,16 +33,16 @@ impl<T> Task<T> {
     pub(super) async fn begin(
         client: Client,
         mut running: RunningTask,
-        method: Cow<'static, str>,
+        called: Called,
         decode: Decode<T>,
     ) -> Result<Self, Error> {
         let done = tokio::select! {
             biased;
             Ok(()) = running.news.changed() => None,
-            outcome = &mut running.ended => Some(outcome.unwrap_or_else(|_| Err(given_up()))?),
+            outcome = &mut running.ended => Some(outcome.unwrap_or_else(|_| Err(given_up())).map_err(|error| error.of(&called))?),
         };
         running.news.borrow_and_update();
-        Ok(Self { client, running, done, method, decode })
+        Ok(Self { client, running, done, called, decode })
     }
 
     /// The latest status of the task; `None` for a call that returned its result at once.
@@ -81,8 +80,8 @@ impl<T> Task<T> {
             Some(raw) => Ok(raw),
             None => (&mut self.running.ended).await.unwrap_or_else(|_| Err(given_up())),
         };
-        let result = raw.and_then(|raw| (self.decode)(&self.method, raw));
-        result.map_err(|error| self.client.driver().here(error))
+        let result = raw.and_then(|raw| (self.decode)(&self.called.method, raw));
+        result.map_err(|error| self.client.driver().here(error).of(&self.called))
     }
 
     /// Asks the server to cancel the task, and waits for its answer. How the task ends is what [`result`](Self::result)
@@ -107,7 +106,7 @@ fn given_up() -> Error {
 impl<T> fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
-            .field("method", &self.method)
+            .field("method", &self.called.method)
             .field("status", &self.status())
             .finish_non_exhaustive()
     }

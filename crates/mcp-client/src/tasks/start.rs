@@ -112,18 +112,19 @@ impl<T: 'static> IntoFuture for TaskCall<T> {
     fn into_future(self) -> Self::IntoFuture {
         let Self { parts, origin, listen } = self;
         Box::pin(async move {
-            let Parts { client, method, mut options, on_progress, decode } = parts;
+            let Parts { client, called, mut options, on_progress, decode } = parts;
             client.end_by_default(&mut options);
             let driver = Arc::clone(client.driver());
-            let origin = origin.map_err(|error| driver.here(error))?;
-            let running = driver.run_task(origin, options, on_progress, listen)?;
-            Task::begin(client, running, method, decode).await
+            let about = |error: Error| driver.here(error).of(&called);
+            let origin = origin.map_err(about)?;
+            let running = driver.run_task(origin, options, on_progress, listen).map_err(about)?;
+            Task::begin(client, running, called, decode).await
         })
     }
 }
 
 impl<T> fmt::Debug for TaskCall<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskCall").field("method", &self.parts.method).finish_non_exhaustive()
+        f.debug_struct("TaskCall").field("method", &self.parts.called.method).finish_non_exhaustive()
     }
 }
