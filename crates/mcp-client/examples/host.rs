@@ -9,7 +9,9 @@
 
 use std::process::ExitCode;
 
-use mcp_client::host::{EntryTransport, Host, HostEvent, HostEvents, ServersConfig, ToolNames, ToolTable};
+use mcp_client::host::{
+    EntryTransport, Host, HostEvent, HostEvents, NamedTool, ServerState, ServersConfig, ToolNames, ToolTable,
+};
 use mcp_client::model::CallToolResult;
 use mcp_client::{Client, ElicitRequest, ElicitResult, ElicitationContext, ErrorKind};
 use serde_json::{Map, Value, json};
@@ -100,12 +102,16 @@ async fn tour() -> Result<(), Failure> {
 
     println!("\n== 4. One is disconnected; the other does not notice ==");
     host.disconnect("kitchen").await?;
+    let table = tools.changed().await.ok_or("the host ended")?;
+    ensure(table.len() == 4 && table.resolve("kitchen__echo").is_none(), "its tools are still there")?;
+    // A model that was shown the tool before calls it still, and is told more than that there is none.
     let refused = call(&host, &table, "kitchen__echo", json!({ "message": "x" })).await;
     let refused = refused.err().ok_or("a call went to a server that is disconnected")?;
     println!("refused     {refused}");
     ensure(refused.kind() == ErrorKind::Closed, "refused for another reason")?;
-    let table = tools.changed().await.ok_or("the host ended")?;
-    ensure(table.len() == 4 && table.resolve("kitchen__echo").is_none(), "its tools are still there")?;
+    let status = refused.server_status().ok_or("nobody says how it is with the server")?;
+    ensure(status.state == ServerState::Disconnected, "it is in another state")?;
+    ensure(find(&table, "kitchen__dance").is_none(), "a tool that nobody has is known")?;
     call(&host, &table, "garden__echo", json!({ "message": "still here" })).await?;
     happened(&mut events).await;
 
@@ -128,6 +134,12 @@ async fn tour() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The tool that a model calls by this name. One that is departed is refused with the status of its server, which is not connected
+/// now; where there is neither, no server has listed such a tool.
+fn find<'a>(tools: &'a ToolTable, name: &str) -> Option<&'a NamedTool> {
+    tools.resolve(name).or_else(|| tools.departed(name))
+}
+
 /// Calls a tool by the name that no other has.
 async fn call(
     host: &Host,
@@ -136,8 +148,8 @@ async fn call(
     arguments: Value,
 ) -> Result<CallToolResult, mcp_client::Error> {
     println!("call        {name} {arguments}");
-    // Every name here is in the table.
-    let Some(tool) = tools.resolve(name) else { unreachable!("{name} is listed") };
+    // Every name here is known.
+    let Some(tool) = find(tools, name) else { unreachable!("{name} is listed") };
     let result = host.call_tool(tool, arguments)?.await?;
     println!("  result    {}", result.texts().collect::<Vec<_>>().join(" "));
     Ok(result)

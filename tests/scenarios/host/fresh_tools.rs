@@ -11,40 +11,40 @@ use super::support::*;
 use crate::client::peer::{Peer, builder};
 
 /// A server that tells when its tools changed.
-async fn connected(host: &Host, name: &str) -> (Plug, Peer) {
+pub(super) async fn connected(host: &Host, name: &str) -> (Plug, Peer) {
     let (connector, mut plug) = plug();
     let (client, peer) = tokio::join!(host.connect(name, connector), telling(&mut plug));
     client.unwrap();
     (plug, peer)
 }
 
-async fn telling(plug: &mut Plug) -> Peer {
+pub(super) async fn telling(plug: &mut Plug) -> Peer {
     let mut peer = plug.peer().await;
     peer.handshake(json!({ "tools": { "listChanged": true } })).await;
     peer
 }
 
-fn listed(names: &[&str]) -> Value {
+pub(super) fn listed(names: &[&str]) -> Value {
     let tools: Vec<_> =
         names.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } })).collect();
     json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" })
 }
 
-async fn serve(peer: &mut Peer, names: &[&str]) {
+pub(super) async fn serve(peer: &mut Peer, names: &[&str]) {
     let request = peer.expect("tools/list").await;
     peer.answer(&request, listed(names)).await;
 }
 
-async fn refuse(peer: &mut Peer, message: &str) {
+pub(super) async fn refuse(peer: &mut Peer, message: &str) {
     let request = peer.expect("tools/list").await;
     peer.refuse(&request, -32603, message).await;
 }
 
-async fn tell(peer: &mut Peer) {
+pub(super) async fn tell(peer: &mut Peer) {
     peer.send(notice("notifications/tools/list_changed")).await;
 }
 
-fn host() -> Host {
+pub(super) fn host() -> Host {
     let mut limits = HostLimits::default();
     limits.list_timeout = SECOND;
     Host::builder(builder()).limits(limits).build()

@@ -1,5 +1,6 @@
 //! Many servers at once: scripted peers over in-memory pipes in virtual time, child processes, and HTTP.
 
+mod departed_tools;
 mod desired;
 mod elicitation;
 mod fencing;

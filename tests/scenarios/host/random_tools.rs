@@ -153,6 +153,13 @@ fn check(host: &Host, servers: &[Server; SERVERS], tables: &[FreshTools]) {
                 assert!(generations.into_iter().all(|generation| Some(generation) == status.generation));
             }
             let played = server.lock().unwrap();
+            let tools = (0..8).map(|bit| format!("{}__t{bit}", name(at)));
+            let departed: Vec<_> = tools.filter_map(|tool| table.departed(&tool)).collect();
+            assert!(departed.iter().all(|tool| table.resolve(tool.name()).is_none()));
+            // A server that is not in the host has none, nor one whose list has been read.
+            let unread = connected && played.withholds_from.is_some_and(|from| from < 2) && of_it.is_empty();
+            let may_have_some = status.is_some() && (!connected || unread);
+            assert!(departed.is_empty() || may_have_some, "{departed:?}");
             if connected && played.withholds_from.is_some_and(|from| from < 2) {
                 // What it had before stays; the failure is told.
                 failures.push(name(at));

@@ -2,6 +2,17 @@
 //!
 //! One task keeps the table; for each connection it has another one that reads the list and follows its changes. What they read
 //! comes to the keeper with the generation it belongs to, so that the list of a connection that is gone changes nothing.
+//!
+//! When a connection goes, its list is kept aside until the next one of that server has been read:
+//!
+//! ```text
+//!                          read: replaced
+//!                              ┌──┐
+//!            read              │  v       connection gone
+//! (nothing) ──────────────> in the table ─────────────────> departed ──> (nothing)
+//!     read over a new connection ^                             │   removed, or no tools any more
+//!                                └─────────────────────────────┘
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,7 +66,9 @@ impl Host {
     /// Waits until the list of every server that is connected now has been read once or has failed. For each list
     /// [`HostLimits::list_timeout`](super::HostLimits::list_timeout) and [`max_list_bytes`](super::HostLimits::max_list_bytes)
     /// apply; subscribing to changes, which comes first, may take as long again. A server that is not connected has no tools
-    /// in the table; they return under the same names once it is connected and its list has been read. If a list cannot be
+    /// in the table; they return under the same names once it is connected and its list has been read, and until then are
+    /// [departed](ToolTable::departed). So of each server of the host at most one list is kept, which is within those limits,
+    /// also while it is not connected; [`Host::remove`] lets go of it. If a list cannot be
     /// read, the table keeps the tools that it had and lists the error among its [`failures`](ToolTable::failures); the list
     /// is read again when the server reports a change. Must run inside a tokio runtime. Dropping the future ends it.
     ///
@@ -79,7 +92,9 @@ impl Host {
             // Before the first look at the connections: what changes in between must be told.
             events: self.events(),
             names,
+            removals: registry.removals.watcher(),
             servers: BTreeMap::new(),
+            departed: BTreeMap::new(),
             teller,
             news,
             table,
@@ -127,9 +142,13 @@ impl fmt::Debug for FreshTools {
 struct Keeper {
     registry: Weak<Registry>,
     events: HostEvents,
+    removals: Watcher<()>,
     names: ToolNames,
     /// One for each connection whose server has tools.
     servers: BTreeMap<Arc<str>, Followed>,
+    /// What servers of the host listed over their last connection, until that of the next one has been read. The tools of a list
+    /// have one generation; an empty list is not kept.
+    departed: BTreeMap<Arc<str>, Arc<[Arc<NamedTool>]>>,
     /// What each follower gets a clone of; it keeps the channel open.
     teller: mpsc::Sender<News>,
     news: mpsc::Receiver<News>,
@@ -152,6 +171,8 @@ struct Followed {
 #[derive(Default)]
 struct Known {
     tools: Arc<[Arc<NamedTool>]>,
+    /// Whether the tools are what the server listed over this connection, be it nothing.
+    is_read: bool,
     failure: Option<Error>,
     is_unfollowed: bool,
 }
@@ -168,50 +189,70 @@ impl Keeper {
         self.look(true);
         self.publish();
         loop {
-            tokio::select! {
+            let is_changed = tokio::select! {
                 event = self.events.next() => match event {
                     None => {
                         self.servers.clear();
+                        self.departed.clear();
                         return self.publish();
                     }
-                    Some(HostEvent::State { .. } | HostEvent::Missed { .. }) => {
-                        if !self.look(false) {
-                            continue;
-                        }
-                    }
-                    Some(_) => continue,
+                    Some(HostEvent::State { .. } | HostEvent::Missed { .. }) => self.look(false),
+                    Some(_) => false,
                 },
+                // Where the host is gone, its events are over too.
+                Some(()) = self.removals.changed() => self.look(false),
                 Some(news) = self.news.recv() => {
                     self.take(news);
                     // A table for all that is there, and not one for each.
                     while let Ok(news) = self.news.try_recv() {
                         self.take(news);
                     }
+                    true
                 }
                 () = self.wanted.notified() => {
                     for followed in self.servers.values() {
                         followed.wanted.notify_one();
                     }
-                    continue;
+                    false
                 }
+            };
+            if is_changed {
+                self.publish();
             }
-            self.publish();
         }
     }
 
     /// Follows the connections that there are now, and no others. Whether that changes the table.
     fn look(&mut self, is_first: bool) -> bool {
         let Some(registry) = self.registry.upgrade() else { return false };
-        let mut connections = registry.connections();
-        drop(registry);
-        connections.retain(|source| source.client.server().capabilities.declares(ServerFeature::Tools));
-        let before = self.servers.len();
-        self.servers.retain(|server, followed| {
-            connections
-                .iter()
-                .any(|source| source.server == *server && source.generation == followed.generation)
+        let (connections, without_tools): (Vec<_>, Vec<_>) = registry
+            .connections()
+            .into_iter()
+            .partition(|source| source.client.server().capabilities.declares(ServerFeature::Tools));
+        let mut is_changed = false;
+        for (server, followed) in std::mem::take(&mut self.servers) {
+            let is_this =
+                |source: &Source| source.server == server && source.generation == followed.generation;
+            if connections.iter().any(is_this) {
+                self.servers.insert(server, followed);
+                continue;
+            }
+            is_changed = true;
+            // One that ended before it was read leaves what its server listed before.
+            if followed.known.is_read {
+                self.departed.insert(server, followed.known.tools);
+            }
+        }
+        let before = self.departed.len();
+        let state = registry.lock();
+        self.departed.retain(|server, tools| {
+            // Not that of a server which was removed, although there may be another one of its name.
+            let is_of_host = tools.first().is_some_and(|tool| state.has_server_of(server, tool.generation()));
+            is_of_host && without_tools.iter().all(|source| source.server != *server)
         });
-        let is_changed = self.servers.len() != before;
+        drop(state);
+        drop(registry);
+        is_changed |= self.departed.len() != before;
         for source in connections {
             if !self.servers.contains_key(&source.server) {
                 let server = Arc::clone(&source.server);
@@ -245,6 +286,9 @@ impl Keeper {
         };
         followed.is_awaited = false;
         followed.known = news.known;
+        if followed.known.is_read {
+            self.departed.remove(&news.server);
+        }
     }
 
     fn publish(&self) {
@@ -253,6 +297,9 @@ impl Keeper {
             return;
         }
         let mut table = ToolTable::default();
+        for tools in self.departed.values() {
+            table.depart(tools);
+        }
         for (server, followed) in &self.servers {
             table.add(&followed.known.tools);
             if let Some(error) = &followed.known.failure {
@@ -281,6 +328,7 @@ impl Follower {
     /// Until the connection is over: the host says so too, and takes the tools out of the table.
     async fn follow(self, client: Client) {
         let mut tools: Arc<[Arc<NamedTool>]> = Arc::default();
+        let mut is_read = false;
         'asked: loop {
             let list = client.list_tools().max_bytes(self.max_bytes).follow(self.limit).await;
             let Ok(mut list) = list else { return };
@@ -289,14 +337,14 @@ impl Follower {
             loop {
                 // Naming them is the same work again where they are the same tools.
                 if state.reads != reads {
-                    reads = state.reads;
+                    (reads, is_read) = (state.reads, true);
                     tools =
                         self.names.named(&self.server, self.generation, state.items.iter().cloned()).into();
                 }
                 let is_unfollowed = !state.followed;
                 let failure = state.failure.as_deref().cloned();
                 if !failure.as_ref().is_some_and(|error| error.kind() == ErrorKind::Closed) {
-                    self.tell(Arc::clone(&tools), failure, is_unfollowed).await;
+                    self.tell(Known { tools: Arc::clone(&tools), is_read, failure, is_unfollowed }).await;
                 }
                 state = loop {
                     tokio::select! {
@@ -312,9 +360,8 @@ impl Follower {
         }
     }
 
-    async fn tell(&self, tools: Arc<[Arc<NamedTool>]>, failure: Option<Error>, is_unfollowed: bool) {
-        let failure = failure.map(|error| error.at_server(&self.server));
-        let known = Known { tools, failure, is_unfollowed };
+    async fn tell(&self, mut known: Known) {
+        known.failure = known.failure.map(|error| error.at_server(&self.server));
         // The keeper ends its followers before itself.
         let _ = self
             .teller

@@ -151,8 +151,7 @@ impl Host {
                 if !state.servers.contains_key(&name) && known >= limit {
                     return Err(Error::limit_exceeded("max_servers", limit));
                 }
-                let server =
-                    state.servers.entry(Arc::clone(&name)).or_insert_with(|| Server::new(connector.clone()));
+                let server = state.server(&name, &connector);
                 match &server.phase {
                     Phase::Closing(closing) => Err(Arc::clone(closing)),
                     Phase::Connected(_) => return Err(taken()),
@@ -249,6 +248,7 @@ impl Host {
         };
         drop(state);
         if gone.is_some() {
+            self.registry.removals.set(());
             // Refused only while a connection of it is open somewhere else.
             let _ = self.registry.desk.forget_server(name);
         }
@@ -315,8 +315,13 @@ impl Host {
         &self.registry.desk
     }
 
-    /// Calls a tool of a table ([`ToolNames`](super::ToolNames)). All its errors name the server and the tool. Errors of calls
-    /// on a [`Client`] of the host name the server.
+    /// Calls a tool of a table ([`ToolNames`](super::ToolNames)), by the names of its server and its own, over the connection that
+    /// the server has now. All its errors name the server and the tool. Errors of calls on a [`Client`] of the host name the
+    /// server.
+    ///
+    /// The tool may have been listed over an [earlier connection](NamedTool::generation), in a table from before or as a
+    /// [departed](super::ToolTable::departed) one: then the server may describe it differently now, or refuse it as unknown. Where
+    /// an approval is for one connection only, compare with [`ServerStatus::generation`].
     ///
     /// # Errors
     ///

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use mcp_model::{LoggingLevel, Root, SubscriptionFilter};
 use mcp_transport::Untrusted;
+use mcp_transport::watched::Watched;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -45,6 +46,8 @@ pub(super) struct Registry {
     pub(super) desk: Desk,
     state: Mutex<State>,
     pub(super) events: Arc<EventQueue<HostEvent>>,
+    /// Tells that a server was removed, which is no event: to the application it was disconnected before.
+    pub(super) removals: Watched<()>,
 }
 
 pub(super) struct State {
@@ -120,6 +123,8 @@ impl Drop for Unlocked<'_> {
 
 /// One server.
 pub(super) struct Server {
+    /// The last attempt before it was added: what is of that one or an earlier one is of another server of this name, which was removed.
+    added_after: Generation,
     pub(super) connector: Connector,
     pub(super) phase: Phase,
     /// The newest attempt to connect.
@@ -237,8 +242,9 @@ impl Phase {
 }
 
 impl Server {
-    pub(super) fn new(connector: Connector) -> Self {
+    fn new(connector: Connector, added_after: Generation) -> Self {
         Self {
+            added_after,
             connector,
             phase: Phase::Disconnected,
             generation: None,
@@ -258,6 +264,17 @@ impl State {
     pub(super) fn next_generation(&mut self) -> Generation {
         self.last_generation += 1;
         Generation(self.last_generation)
+    }
+
+    /// The server of this name, which is added where there is none.
+    pub(super) fn server(&mut self, name: &Arc<str>, connector: &Connector) -> &mut Server {
+        let last = Generation(self.last_generation);
+        self.servers.entry(Arc::clone(name)).or_insert_with(|| Server::new(connector.clone(), last))
+    }
+
+    /// Whether the server to which this attempt was made is there still, connected or not.
+    pub(super) fn has_server_of(&self, name: &str, generation: Generation) -> bool {
+        self.servers.get(name).is_some_and(|server| generation > server.added_after)
     }
 
     /// Has an attempt begin when the lock is free: a runtime that has ended drops what it is given at once.
@@ -292,7 +309,8 @@ impl Registry {
             last_generation: 0,
             after: After::default(),
         };
-        Self { template, limits, reconnect, desk, state: Mutex::new(state), events }
+        let (state, removals) = (Mutex::new(state), Watched::new(()));
+        Self { template, limits, reconnect, desk, state, events, removals }
     }
 
     pub(super) fn lock(&self) -> Locked<'_> {

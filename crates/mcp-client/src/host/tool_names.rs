@@ -71,6 +71,12 @@ impl ToolNames {
 
     /// Names the tools of these lists, which [`Host::list_tools`](super::Host::list_tools) returns.
     /// [`Host::watch_tools`](super::Host::watch_tools) gives a table that follows changes.
+    ///
+    /// There are only lists of servers that were connected. One that was not is nowhere in the table, also not among the
+    /// [`failures`](ToolTable::failures): it was not asked, and [`Host::servers`](super::Host::servers) says why it was not
+    /// connected. So for a server that is restarting a table made anew has no tools and none that are
+    /// [departed](ToolTable::departed), while the one before still resolves their names: [`Host::call_tool`](super::Host::call_tool)
+    /// then gives the error of a server that is not connected.
     pub fn table(&self, lists: Vec<ServerList<Tool>>) -> ToolTable {
         let mut table = ToolTable::default();
         for ServerList { server, generation, items } in lists {
@@ -134,6 +140,8 @@ fn digest(server: &str, tool: &str) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable {
     tools: BTreeMap<Arc<str>, Arc<NamedTool>>,
+    /// By the same names; those that `tools` has too do not count.
+    departed: BTreeMap<Arc<str>, Arc<NamedTool>>,
     repeated: Vec<Arc<NamedTool>>,
     failures: Vec<(Arc<str>, Error)>,
     unfollowed: Vec<Arc<str>>,
@@ -161,6 +169,13 @@ impl ToolTable {
         }
     }
 
+    /// Adds the tools that a server listed over an earlier connection.
+    pub(super) fn depart(&mut self, tools: &[Arc<NamedTool>]) {
+        for named in tools {
+            self.departed.entry(Arc::clone(&named.name)).or_insert_with(|| Arc::clone(named));
+        }
+    }
+
     /// Notes that the list of a server could not be fetched.
     pub(super) fn fail(&mut self, server: Arc<str>, error: Error) {
         self.failures.push((server, error));
@@ -174,6 +189,26 @@ impl ToolTable {
     /// The tool of this name.
     pub fn resolve(&self, name: &str) -> Option<&NamedTool> {
         self.tools.get(name).map(AsRef::as_ref)
+    }
+
+    /// The tool of this name that a server listed last, if that server is not connected now, or is connected again and its list
+    /// has not been read yet; a name that [resolves](Self::resolve) is not departed. It tells a tool that is only away from a name
+    /// that nobody ever listed.
+    ///
+    /// Departed tools are not among those of [`iter`](Self::iter) and [`len`](Self::len), so that no model is shown them. A model
+    /// that was shown one before may still call it: [`Host::call_tool`](super::Host::call_tool) gives the error of a server that
+    /// is not connected, with [why and when it is tried again](Error::server_status). Once the server is connected again, the call
+    /// is made: whether it still has the tool is for the server to say.
+    ///
+    /// Only in a table that follows changes ([`Host::watch_tools`](super::Host::watch_tools)), of the lists that this table has
+    /// had. A server has none any more once its list has been read over a new connection, with the tool or without, once it is
+    /// connected again and has no tools at all, once it is removed from the host, and once the host is closed. While its list
+    /// cannot be read ([`failures`](Self::failures)) they remain.
+    pub fn departed(&self, name: &str) -> Option<&NamedTool> {
+        if self.tools.contains_key(name) {
+            return None;
+        }
+        self.departed.get(name).map(AsRef::as_ref)
     }
 
     /// The tools in the order of their names.
@@ -197,7 +232,8 @@ impl ToolTable {
     }
 
     /// The servers whose list could not be read. In a table that follows changes, such a server keeps the tools of its
-    /// previous list, if there was one.
+    /// previous list, if there was one over this connection; those of an earlier one remain [departed](Self::departed). A server
+    /// that is not connected is not among them ([`Host::servers`](super::Host::servers)).
     pub fn failures(&self) -> &[(Arc<str>, Error)] {
         &self.failures
     }
@@ -298,6 +334,48 @@ mod tests {
         }
         assert_eq!(table.resolve("b__x").map(NamedTool::server), Some("b"));
         assert!(table.resolve("b__y").is_none());
+    }
+
+    fn named(server: &str, generation: u64, tools: &[&str]) -> Vec<Arc<NamedTool>> {
+        let tools = tools.iter().map(|name| tool(name));
+        ToolNames::default().named(&Arc::from(server), Generation(generation), tools)
+    }
+
+    #[test]
+    fn a_departed_tool_is_found_by_its_name_and_nowhere_else() {
+        let mut table = ToolTable::default();
+        table.add(&named("a", 1, &["x"]));
+        table.depart(&named("b", 2, &["x", "x", "y"]));
+        let names: Vec<&str> = table.iter().map(NamedTool::name).collect();
+        assert_eq!((names, table.len(), table.repeated().len()), (vec!["a__x"], 1, 0));
+        for name in ["b__x", "b__y"] {
+            assert!(table.resolve(name).is_none());
+            let departed = table.departed(name).unwrap();
+            assert_eq!((departed.name(), departed.server(), departed.generation().get()), (name, "b", 2));
+        }
+        assert!(table.departed("a__x").is_none() && table.departed("b__z").is_none());
+
+        let mut table = ToolTable::default();
+        table.depart(&named("b", 2, &["x"]));
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn a_tool_that_is_there_wins_over_a_departed_one_whichever_came_first() {
+        let (here, departed) = (named("a", 7, &["x"]), named("a", 3, &["x", "y"]));
+        for is_first in [true, false] {
+            let mut table = ToolTable::default();
+            if is_first {
+                table.add(&here);
+            }
+            table.depart(&departed);
+            if !is_first {
+                table.add(&here);
+            }
+            assert_eq!(table.resolve("a__x").map(|tool| tool.generation().get()), Some(7));
+            assert!(table.departed("a__x").is_none());
+            assert_eq!(table.departed("a__y").map(|tool| tool.generation().get()), Some(3));
+        }
     }
 
     #[test]
