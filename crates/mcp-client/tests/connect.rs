@@ -147,7 +147,7 @@ fn a_failure_of_tls_is_one_of_the_transport() {
     let lines = lines(&output);
     assert_eq!((steps(&lines), output.status.code()), (vec!["connect transport".to_owned()], Some(1)));
     let message = lines[0]["error"]["message"].as_str().unwrap();
-    assert!(message.contains("does not speak tls"), "{message}");
+    assert!(message.contains("does not speak TLS"), "{message}");
     server.join().unwrap();
 }
 

@@ -83,7 +83,7 @@ impl ErrorCode {
             Self::INVALID_PARAMS => "invalid params",
             Self::INTERNAL_ERROR => "internal error",
             Self::RESOURCE_NOT_FOUND => "resource not found",
-            Self::URL_ELICITATION_REQUIRED => "url elicitation required",
+            Self::URL_ELICITATION_REQUIRED => "URL elicitation required",
             Self::HEADER_MISMATCH => "header mismatch",
             Self::MISSING_REQUIRED_CLIENT_CAPABILITY => "missing required client capability",
             Self::UNSUPPORTED_PROTOCOL_VERSION => "unsupported protocol version",

@@ -181,7 +181,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::InvalidId => f.write_str("id is neither an integer nor a string"),
             Self::InvalidMethod => f.write_str("method is no string"),
             Self::InvalidParams => f.write_str("params is neither an object nor an array"),
-            Self::InvalidUtf8 => f.write_str("invalid utf-8"),
+            Self::InvalidUtf8 => f.write_str("invalid UTF-8"),
             Self::LoneSurrogate => f.write_str("escaped surrogate without its other half"),
             Self::MethodWithResult => f.write_str("method together with result or error"),
             Self::MismatchedBracket => f.write_str("closing bracket of the wrong kind"),
@@ -190,7 +190,7 @@ impl fmt::Display for DecodeErrorKind {
             Self::NeitherResultNorError => f.write_str("neither method nor result nor error"),
             Self::NotAnObject => f.write_str("neither an object nor a batch"),
             Self::NullId => f.write_str("id is null"),
-            Self::Syntax => f.write_str("not json"),
+            Self::Syntax => f.write_str("not JSON"),
             Self::TooDeep { limit } => write!(f, "nested deeper than {limit} levels"),
             Self::TooLarge { bytes, limit } => {
                 write!(f, "message of {bytes} bytes exceeds the limit of {limit}")

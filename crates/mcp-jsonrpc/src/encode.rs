@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(failed(request(&mut buffer, &id, "m", RawRef::bracketed("1"))), Err(ParamsNotStructured));
         assert!(buffer.is_empty());
         let shown = response(&mut buffer, &id, &broken).unwrap_err().to_string();
-        assert_eq!(shown, "received json is broken: expected value at line 1 column 4");
+        assert_eq!(shown, "received JSON is broken: expected value at line 1 column 4");
     }
 
     // protocol:J-07, protocol:J-09

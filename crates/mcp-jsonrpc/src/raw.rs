@@ -259,7 +259,7 @@ impl Serialize for RawJson {
 }
 
 /// What the errors of serializing received text begin with. Text is all that gets through a serializer.
-pub(crate) const BROKEN_JSON: &str = "received json is broken: ";
+pub(crate) const BROKEN_JSON: &str = "received JSON is broken: ";
 
 impl Serialize for RawRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -72,7 +72,7 @@ fn each_refusal_has_a_name_a_text_and_a_code() {
             "params is neither an object nor an array",
             INVALID,
         ),
-        (b"{\"jsonrpc\":\"2.0\",\"method\":\"\xFF\"}", "invalid_utf8", "invalid utf-8", PARSE),
+        (b"{\"jsonrpc\":\"2.0\",\"method\":\"\xFF\"}", "invalid_utf8", "invalid UTF-8", PARSE),
         (
             br#"{"jsonrpc":"2.0","method":"\ud800"}"#,
             "lone_surrogate",
@@ -101,8 +101,8 @@ fn each_refusal_has_a_name_a_text_and_a_code() {
         ),
         (b"7", "not_an_object", "neither an object nor a batch", INVALID),
         (br#"{"jsonrpc":"2.0","id":null,"result":1}"#, "null_id", "id is null", INVALID),
-        (b"server ready", "syntax", "not json", PARSE),
-        (b"7 tools are registered", "syntax", "not json", PARSE),
+        (b"server ready", "syntax", "not JSON", PARSE),
+        (b"7 tools are registered", "syntax", "not JSON", PARSE),
         (
             br#"{"jsonrpc":"2.0","id":1,"result":[[[[]]]]}"#,
             "too_deep",

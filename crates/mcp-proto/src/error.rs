@@ -8,6 +8,7 @@ use mcp_model::meta::InvalidKey;
 use mcp_model::{ProtocolVersion, ServerFeature};
 
 use crate::lifecycle::versions_shown;
+use crate::shown_time::shown_time;
 use crate::suspended::SuspendedCall;
 use crate::tasks::TaskError;
 
@@ -171,7 +172,7 @@ impl fmt::Display for CallError {
             Self::Timeout { after, limit, .. } => {
                 let all =
                     if *limit == TimeLimit::MaxTotal { ", the most that the call may take" } else { "" };
-                write!(f, "no answer within {} ms{all}", after.as_millis())
+                write!(f, "no answer within {:?}{all}", shown_time(*after))
             }
             Self::Unsendable { .. } => f.write_str("the next request of the call cannot be sent"),
             Self::UnsupportedVersion { server, client, pinned } => {

@@ -29,6 +29,7 @@ mod roots;
 mod sampling;
 mod sending;
 mod server_requests;
+mod shown_time;
 mod standstill;
 mod suspended;
 mod taking;
@@ -57,6 +58,8 @@ pub use limits::Limits;
 pub use phase::ServerFacts;
 pub use retry::RetryConfig;
 pub use sampling::max_tokens;
+#[doc(hidden)]
+pub use shown_time::shown_time;
 pub use suspended::{SuspendedCall, UnreadableQuestion};
 pub use taking::Taking;
 pub use tasks::{StoredTask, TaskConfig, TaskError, TaskOptions, TaskUpdate};

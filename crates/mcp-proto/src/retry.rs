@@ -26,6 +26,7 @@ use crate::era::Wire;
 use crate::error::CallError;
 use crate::exchange_failure::ExchangeFailure;
 use crate::phase::Phase;
+use crate::shown_time::shown_time;
 use crate::timers::Timer;
 
 /// How often and how soon a call is retried where that is safe (HTTP only: a broken channel ends the connection).
@@ -185,8 +186,8 @@ impl Connection {
             (request.dispatched, request.leaves_at) = (false, Some(at));
         }
         self.arm(Some(at), Timer::Retry(call));
-        let (why, wait) = (failure.describe(), wait.as_millis());
-        self.diagnose(DiagnosticKind::CallRetried, format!("{why}; tried again in {wait} ms"));
+        let (why, wait) = (failure.describe(), shown_time(wait));
+        self.diagnose(DiagnosticKind::CallRetried, format!("{why}; tried again in {wait:?}"));
         true
     }
 

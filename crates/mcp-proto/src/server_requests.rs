@@ -19,6 +19,7 @@ use crate::error::{CallError, Misuse};
 use crate::event::{Answer, EndReason, Event, InputRequest, ServerRequest, ServerRequestId};
 use crate::limits::Limits;
 use crate::sampling::SamplingAsked;
+use crate::shown_time::shown_time;
 use crate::tasks::RelatedTask;
 use crate::timers::Timer;
 use crate::transmit::TransmitKind;
@@ -378,14 +379,14 @@ impl Connection {
 
     pub(crate) fn time_out_server_request(&mut self, now: Instant, request: ServerRequestId) {
         let Some(open) = self.take_question(now, request) else { return };
-        let waited = self.config.server_request_timeout.as_millis();
+        let waited = shown_time(self.config.server_request_timeout);
         let what = match &open.asker {
             Asker::Round { .. } => "a request of a call".to_owned(),
             Asker::Server(id) => format!("request {id}"),
         };
         self.diagnose(
             DiagnosticKind::ServerRequestTimeout,
-            format!("{what} was not answered within {waited} ms"),
+            format!("{what} was not answered within {waited:?}"),
         );
         let answer = match open.asked {
             Asked::Elicit(_) => Answer::Elicit(ElicitResult::cancel()),

@@ -259,7 +259,7 @@ impl fmt::Display for ToolHeadersError {
             }
             Self::Duplicate { header } => write!(f, "x-mcp-header {} comes twice", show(header)),
             Self::Misplaced => f.write_str("x-mcp-header on something that is no plain property"),
-            Self::NotJson => f.write_str("not json"),
+            Self::NotJson => f.write_str("not JSON"),
             Self::NotSafeInteger { header } => {
                 write!(
                     f,

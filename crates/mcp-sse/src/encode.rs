@@ -155,7 +155,7 @@ impl fmt::Display for EncodeError {
         f.write_str(match self {
             Self::LineEndInEventType => "event type contains a line end",
             Self::LineEndInId => "event id contains a line end",
-            Self::NulInId => "event id contains a nul character",
+            Self::NulInId => "event id contains a NUL character",
         })
     }
 }

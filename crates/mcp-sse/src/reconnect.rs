@@ -252,12 +252,9 @@ impl fmt::Display for ReconnectError {
             Self::NoProgress { max_attempts } => {
                 write!(f, "no progress in {max_attempts} reconnects")
             }
-            Self::RetryTooLong { retry, max_retry } => write!(
-                f,
-                "retry of {} ms exceeds the limit of {} ms",
-                retry.as_millis(),
-                max_retry.as_millis()
-            ),
+            Self::RetryTooLong { retry, max_retry } => {
+                write!(f, "retry of {retry:?} exceeds the limit of {max_retry:?}")
+            }
         }
     }
 }

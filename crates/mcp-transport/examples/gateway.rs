@@ -55,10 +55,10 @@ fn main() -> Result<(), Failure> {
 const EXPECTED: &str = concat!(
     "id: s-0\ndata: \n\n",
     "id: s-1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progress\":1}}\n\n",
-    ": left out: not json at byte 0\n\n",
+    ": left out: not JSON at byte 0\n\n",
     "id: s-3\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32603,\"message\":\"the server's message is broken\"}}\n\n",
     "id: s-4\ndata: {\"jsonrpc\":\"2.0\",\"id\":8,\"error\":{\"code\":-32602,\"message\":\"no\",\"data\":[1.50]}}\n\n",
-    ": left out: received json is broken: expected value at line 1 column 9\n\n",
+    ": left out: received JSON is broken: expected value at line 1 column 9\n\n",
     "data: {\"jsonrpc\":\"2.0\",\"id\":9,\"result\":[ {\"jsonrpc\":\"2.0\",\"id\":10,\"result\":{}} ]}\n\n",
     "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"an answer of the server is too large\"}}\n\n",
 );

@@ -238,7 +238,7 @@ async fn an_answer_in_invalid_utf8_reaches_its_call_or_fails_it_at_once() {
         let error = outcome.unwrap_err();
         assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::PeerMisbehaved, true));
         let source = std::error::Error::source(&error).unwrap().to_string();
-        assert!(source.starts_with("invalid utf-8 at byte "), "{source}");
+        assert!(source.starts_with("invalid UTF-8 at byte "), "{source}");
     }
     assert!(begun.elapsed() < SECOND);
     assert_eq!(diagnostics(&events), ["invalid_message"; 2]);

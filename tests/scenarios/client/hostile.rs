@@ -119,7 +119,7 @@ async fn a_server_that_answers_initialize_and_reads_no_further_fails_the_connect
     peer.answer(&initialize, json!({ "protocolVersion": "2025-11-25", "capabilities": {} })).await;
     let error = connecting.await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Timeout, false));
-    assert_eq!(error.to_string(), "no answer to the handshake (server/discover, initialize) within 3000 ms");
+    assert_eq!(error.to_string(), "no answer to the handshake (server/discover, initialize) within 3s");
     assert_eq!(error.timed_out_after(), Some(3 * SECOND));
     assert!(begun.elapsed() < 8 * SECOND, "with the bounded close: {:?}", begun.elapsed());
 }

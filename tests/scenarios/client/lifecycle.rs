@@ -208,7 +208,7 @@ async fn a_silent_program_has_no_last_words() {
         let shown = within(connecting).await.unwrap_err().to_string();
         assert_eq!(
             shown,
-            "server \"sh\": no answer to the handshake (server/discover, initialize) within 1 ms"
+            "server \"sh\": no answer to the handshake (server/discover, initialize) within 1ms"
         );
     }
 }

@@ -42,11 +42,11 @@ async fn a_call_that_times_out_has_what_the_server_printed_since_it_began() {
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert_eq!(error.stdout_noise(), Some("Traceback:\u{1b}[31m\n  KeyError: 'x'\n"));
     let shown = r#"; the server printed to standard output, where only messages belong: "Traceback:\u{1b}[31m\n  KeyError: 'x'""#;
-    assert_eq!(error.to_string(), format!("tool \"t\": no answer within 1000 ms{shown}"));
+    assert_eq!(error.to_string(), format!("tool \"t\": no answer within 1s{shown}"));
     assert_eq!(error.diagnostics(), [], "the connection has them");
 
     let error = unanswered(&client, &mut peer, &[]).await;
-    assert_eq!((error.stdout_noise(), &*error.to_string()), (None, "tool \"t\": no answer within 1000 ms"));
+    assert_eq!((error.stdout_noise(), &*error.to_string()), (None, "tool \"t\": no answer within 1s"));
 }
 
 /// field:FR-001: for each who asks. What was printed before the server was connected was no obstacle.

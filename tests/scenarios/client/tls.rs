@@ -35,7 +35,7 @@ async fn a_server_that_wants_tls_is_met_once_in_plain_http() {
         let server = HttpServer::new(&format!("http://localhost:{port}/mcp")).unwrap();
         let error = within(builder().mode(mode).connect(server)).await.unwrap_err();
         assert_eq!((error.kind(), error.tls_failure()), (ErrorKind::Tls, Some(TlsFailure::Required)));
-        assert!(error.to_string().contains("the url must begin with https"), "{error}");
+        assert!(error.to_string().contains("the URL must begin with https"), "{error}");
         assert!(!error.outcome_unknown());
         assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 1);
     }

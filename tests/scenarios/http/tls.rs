@@ -140,7 +140,7 @@ async fn certificates_that_do_not_hold_are_refused_by_name() {
         assert_eq!(error.kind(), ErrorKind::Tls(failure));
         assert!(!error.outcome_unknown());
         let text = error.to_string();
-        let place = format!("the tls handshake with {host}:{port} failed: the certificate ");
+        let place = format!("the TLS handshake with {host}:{port} failed: the certificate ");
         assert!(text.starts_with(&place) && text.contains(says), "{text}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(cause.contains(reason), "{cause}");
@@ -193,7 +193,7 @@ async fn old_tls_is_refused() {
     });
     let error = outcome.1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::NothingInCommon));
-    assert!(error.to_string().contains("no version of tls"), "{error}");
+    assert!(error.to_string().contains("no version of TLS"), "{error}");
 }
 
 /// https never falls to http: a plain server on the port is an error of the handshake
@@ -209,7 +209,7 @@ async fn a_plain_server_is_no_https_server() {
     });
     let error = outcome.1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::NotTls));
-    assert!(error.to_string().contains("whether the url should begin with http"), "{error}");
+    assert!(error.to_string().contains("whether the URL should begin with http"), "{error}");
 }
 
 /// The other way round: `http` to a port that speaks TLS, whatever that answers
@@ -240,7 +240,7 @@ async fn a_server_that_wants_tls_says_so_to_plain_http() {
         let error = outcome.1.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Tls(TlsFailure::Required), "{error:?}");
         assert_eq!((error.outcome_unknown(), error.status()), (false, None));
-        assert!(error.to_string().contains("the url must begin with https"), "{error}");
+        assert!(error.to_string().contains("the URL must begin with https"), "{error}");
         assert!(std::error::Error::source(&error).is_some());
     }
     // And a real one.
@@ -262,7 +262,7 @@ async fn a_server_that_ends_the_first_connection_may_want_tls() {
         });
         let error = outcome.1.unwrap_err();
         assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::ConnectionLost, true));
-        error.to_string().contains("its url must begin with https")
+        error.to_string().contains("its URL must begin with https")
     };
     assert!(breaks().await);
     let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {

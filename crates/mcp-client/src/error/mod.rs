@@ -466,8 +466,8 @@ impl Error {
     fn fmt_without_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.inner.cause {
             Cause::Call(CallError::Timeout { after, .. }) if self.inner.of_handshake => {
-                let millis = after.as_millis();
-                write!(f, "no answer to the handshake (server/discover, initialize) within {millis} ms")?;
+                let after = mcp_proto::shown_time(*after);
+                write!(f, "no answer to the handshake (server/discover, initialize) within {after:?}")?;
             }
             // The end of standard error stands below.
             Cause::Ended(error) | Cause::Transport(error) => f.write_str(error.without_tail())?,

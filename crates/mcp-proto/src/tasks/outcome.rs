@@ -52,7 +52,7 @@ impl fmt::Display for TaskError {
         match self {
             Self::Cancelled => f.write_str("the task was cancelled"),
             Self::Expired { ttl } => {
-                write!(f, "the task was not done within the {} ms it is kept for", ttl.as_millis())
+                write!(f, "the task was not done within the {ttl:?} it is kept for")
             }
             Self::Unknown(error) => {
                 write!(f, "the server does not know the task (error {})", error.code.get())

@@ -64,7 +64,7 @@ fn no_text_breaks_out_of_its_field() {
 fn errors_say_what_is_wrong() {
     assert_eq!(EncodeError::LineEndInEventType.to_string(), "event type contains a line end");
     assert_eq!(EncodeError::LineEndInId.to_string(), "event id contains a line end");
-    assert_eq!(EncodeError::NulInId.to_string(), "event id contains a nul character");
+    assert_eq!(EncodeError::NulInId.to_string(), "event id contains a NUL character");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn retry_below_at_and_above_its_limit() {
     schedule.observe("", Some(ms(701)));
     let error = ReconnectError::RetryTooLong { retry: ms(701), max_retry: ms(700) };
     assert_eq!(schedule.next_delay(0.0), Err(error));
-    assert_eq!(error.to_string(), "retry of 701 ms exceeds the limit of 700 ms");
+    assert_eq!(error.to_string(), "retry of 701ms exceeds the limit of 700ms");
     schedule.observe("", Some(ms(5)));
     assert_eq!(schedule.next_delay(0.0), Ok(ms(5)), "a later one replaces it");
 }

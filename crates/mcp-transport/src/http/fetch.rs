@@ -193,7 +193,7 @@ impl Fetcher {
                 return Err(fault::packed(status));
             }
             if ContentType::of(&head.headers) != ContentType::Json {
-                return Err(no_json("the document has another type than json", status));
+                return Err(no_json("the document has another type than JSON", status));
             }
             let cap = self.limits.max_body_bytes;
             let over = || fault::over_limit("max_body_bytes", "document", cap);
@@ -207,7 +207,7 @@ impl Fetcher {
             }
             let body = Bytes::copy_from_slice(collected.as_bytes());
             if serde_json::from_slice::<&RawValue>(&body).is_err() {
-                return Err(no_json("the document is no json", status));
+                return Err(no_json("the document is no JSON", status));
             }
             return Ok(Document { url: target.full(), body });
         }

@@ -90,7 +90,7 @@ impl TlsOptions {
     pub fn client_certificate(mut self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, Error> {
         let chain = certificates(chain_pem)?;
         let key =
-            PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| misuse("no private key in the pem text"))?;
+            PrivateKeyDer::from_pem_slice(key_pem).map_err(|_| misuse("no private key in the PEM text"))?;
         self.client = Some((chain, key));
         Ok(self)
     }
@@ -99,7 +99,7 @@ impl TlsOptions {
         let provider = self.provider.unwrap_or_else(|| Arc::new(rustls::crypto::ring::default_provider()));
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| misuse("no tls version is usable").with_source(error))?;
+            .map_err(|error| misuse("no TLS version is usable").with_source(error))?;
         let builder = match self.base {
             #[cfg(feature = "platform-verifier")]
             Base::Platform => {
@@ -169,7 +169,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match all {
         Ok(all) if !all.is_empty() => Ok(all),
-        _ => Err(misuse("no certificate in the pem text")),
+        _ => Err(misuse("no certificate in the PEM text")),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, TlsFailure};
 /// The error of a handshake with `place`. Where the connection broke under it, or the server is in trouble of its own, another
 /// attempt may do better, and it is none of TLS.
 pub(crate) fn of_handshake(place: &str, error: io::Error) -> Error {
-    let text = format!("the tls handshake with {place} failed");
+    let text = format!("the TLS handshake with {place} failed");
     match rustls_error(&error).and_then(lasting) {
         Some(failure) => {
             Error::new(ErrorKind::Tls(failure), format!("{text}: {}", advice(failure))).with_source(error)
@@ -26,7 +26,7 @@ pub(crate) fn of_refused_client(error: &(dyn error::Error + 'static)) -> Option<
     while let Some(error) = cause {
         let found = error.downcast_ref::<io::Error>().and_then(rustls_error).and_then(lasting);
         if found == Some(TlsFailure::ClientCertificate) {
-            let text = format!("the server ended the tls session: {}", advice(TlsFailure::ClientCertificate));
+            let text = format!("the server ended the TLS session: {}", advice(TlsFailure::ClientCertificate));
             return Some(Error::new(ErrorKind::Tls(TlsFailure::ClientCertificate), text));
         }
         cause = error.source();
@@ -103,14 +103,14 @@ const fn advice(failure: TlsFailure) -> &'static str {
             "the certificate is for another name; reach the server by a name that its certificate has"
         }
         TlsFailure::NotTls => {
-            "the server does not speak tls on this port; check the port, and whether the url should begin with http"
+            "the server does not speak TLS on this port; check the port, and whether the URL should begin with http"
         }
         TlsFailure::NothingInCommon => {
-            "no version of tls (1.2, 1.3) or cipher suite in common; the server has to offer one"
+            "no version of TLS (1.2, 1.3) or cipher suite in common; the server has to offer one"
         }
-        TlsFailure::Protocol => "the server violates the tls protocol",
+        TlsFailure::Protocol => "the server violates the TLS protocol",
         // Of a connection without a handshake; it has its own text.
-        TlsFailure::Required => "the server requires tls",
+        TlsFailure::Required => "the server requires TLS",
         TlsFailure::UnknownIssuer => {
             "the certificate has an issuer that is not trusted; if it is your own authority, add it with TlsOptions::add_roots"
         }
@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(told.kind(), ErrorKind::Tls(expected));
             assert!(!told.outcome_unknown());
             let text = told.to_string();
-            assert!(text.starts_with("the tls handshake with h.example:443 failed: "), "{text}");
+            assert!(text.starts_with("the TLS handshake with h.example:443 failed: "), "{text}");
             assert!(error::Error::source(&told).is_some());
         }
         let trouble = Alert::InternalError;

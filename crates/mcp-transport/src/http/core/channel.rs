@@ -76,7 +76,7 @@ impl ChannelCore {
 fn endpoint(stream: &Target, data: &[u8]) -> Result<Target, Error> {
     let misbehaved = |text: String| Error::new(ErrorKind::PeerMisbehaved, text);
     let url = std::str::from_utf8(data).ok().and_then(|data| stream.join(data.trim()));
-    let url = url.ok_or_else(|| misbehaved("the endpoint of the server is no url".to_owned()))?;
+    let url = url.ok_or_else(|| misbehaved("the endpoint of the server is no URL".to_owned()))?;
     if !stream.is_same_origin(&url) {
         let origin = url.origin().ascii_serialization();
         let origin = Untrusted::new(&origin, 512).quoted();
@@ -193,31 +193,21 @@ mod tests {
     #[test]
     fn a_channel_that_drips_or_is_silent_ends_in_its_time() {
         for (idle, text, due, reason) in [
-            (
-                None,
-                "event: endpoint\ndata: /x",
-                Some(30),
-                "a message of the stream took longer than 30000 ms",
-            ),
+            (None, "event: endpoint\ndata: /x", Some(30), "a message of the stream took longer than 30s"),
             (None, "event: endpoint\ndata: /x\n\n", None, ""),
             (
                 Some(20),
                 "event: endpoint\ndata: /x\n\n",
                 Some(20),
-                "the silence of the stream took longer than 20000 ms",
+                "the silence of the stream took longer than 20s",
             ),
             (
                 Some(20),
                 "event: endpoint\ndata: /x",
                 Some(20),
-                "the silence of the stream took longer than 20000 ms",
+                "the silence of the stream took longer than 20s",
             ),
-            (
-                Some(40),
-                "event: endpoint\ndata: /x",
-                Some(30),
-                "a message of the stream took longer than 30000 ms",
-            ),
+            (Some(40), "event: endpoint\ndata: /x", Some(30), "a message of the stream took longer than 30s"),
         ] {
             let mut config = Config::default();
             config.timeouts.stream_idle = idle.map(Duration::from_secs);

@@ -109,9 +109,9 @@ impl Refusal {
         let text = match content_type {
             Some(content_type) => {
                 let content_type = Untrusted::new(content_type, SHOWN_BYTES).quoted();
-                format!("the answer {status} of type {content_type} is no mcp message{}", Shown(body))
+                format!("the answer {status} of type {content_type} is no MCP message{}", Shown(body))
             }
-            None => format!("the answer {status} without a type is no mcp message{}", Shown(body)),
+            None => format!("the answer {status} without a type is no MCP message{}", Shown(body)),
         };
         self.annotate(Error::new(ErrorKind::PeerMisbehaved, text)).with_outcome_unknown(true)
     }
@@ -218,7 +218,7 @@ pub(crate) fn tls_missing() -> Error {
 
 /// What answered in plain HTTP, or did not, speaks TLS there; `cause` is how that was told. None of the request was processed.
 pub(crate) fn tls_wanted(cause: Cause) -> Error {
-    let text = "the server speaks tls on this port: the url must begin with https, not http";
+    let text = "the server speaks TLS on this port: the URL must begin with https, not http";
     Error::new(ErrorKind::Tls(TlsFailure::Required), text).with_source(cause)
 }
 
@@ -265,8 +265,7 @@ pub(crate) fn over_limit(name: &'static str, what: &'static str, limit: usize) -
 }
 
 pub(crate) fn timeout(what: &'static str, after: Duration) -> Error {
-    Error::new(ErrorKind::Timeout, format!("{what} took longer than {} ms", after.as_millis()))
-        .with_outcome_unknown(true)
+    Error::new(ErrorKind::Timeout, format!("{what} took longer than {after:?}")).with_outcome_unknown(true)
 }
 
 /// The response ended, or its connection did, before the answer came.

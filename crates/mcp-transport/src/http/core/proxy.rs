@@ -112,8 +112,8 @@ impl fmt::Debug for ProxyServer {
 impl fmt::Display for BadProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Invalid => "the proxy url is no usable url of a host",
-            Self::Scheme => "the proxy url is not http; other kinds of proxy are not supported",
+            Self::Invalid => "the proxy URL is no usable URL of a host",
+            Self::Scheme => "the proxy URL is not http; other kinds of proxy are not supported",
         })
     }
 }

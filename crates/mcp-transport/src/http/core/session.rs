@@ -50,7 +50,7 @@ impl fmt::Display for BadSessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the session id is empty"),
-            Self::NotVisibleAscii => f.write_str("the session id is not visible ascii"),
+            Self::NotVisibleAscii => f.write_str("the session id is not visible ASCII"),
             Self::TooLong { bytes, limit } => {
                 write!(f, "the session id of {bytes} bytes exceeds the {limit} byte limit")
             }

@@ -145,11 +145,11 @@ impl fmt::Debug for Target {
 impl fmt::Display for BadTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Invalid => "the server url cannot be parsed",
-            Self::NoHost => "the server url names no host",
-            Self::Scheme => "the server url begins with neither http:// nor https://",
+            Self::Invalid => "the server URL cannot be parsed",
+            Self::NoHost => "the server URL names no host",
+            Self::Scheme => "the server URL begins with neither http:// nor https://",
             Self::UserInfo => {
-                "the server url holds a user name or password; use an authorization header instead"
+                "the server URL holds a user name or password; use an Authorization header instead"
             }
         })
     }

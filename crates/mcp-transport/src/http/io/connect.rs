@@ -41,7 +41,7 @@ pub(crate) async fn connect(target: &Target, config: &Config) -> Result<Stream, 
     let deadline = config.timeouts.connect;
     let started = time::Instant::now();
     let late = |kind, place: &dyn std::fmt::Display| {
-        Error::new(kind, format!("no connection to {place} within {} ms", deadline.as_millis()))
+        Error::new(kind, format!("no connection to {place} within {deadline:?}"))
     };
     let proxy = proxy_of(target, config);
     let opened = match proxy {

@@ -312,7 +312,7 @@ async fn open_shared(pool: &Arc<Pool>, target: &Target, config: &Config) -> Open
     };
     let shared = Multiplexed::handshake(stream, options, &config.limits).await.map_err(broke_at_once)?;
     let lane = shared.lane(pool).ok_or_else(|| {
-        Error::new(ErrorKind::Connect, "the server takes no request on a new http/2 connection")
+        Error::new(ErrorKind::Connect, "the server takes no request on a new HTTP/2 connection")
     })?;
     Ok(pool.lanes.opened(Carrier::Lane(lane), Some(shared)))
 }
@@ -381,13 +381,13 @@ fn broken(error: hyper::Error, config: &Config, may_want_tls: bool) -> Error {
         return fault::head_over_limit(&config.limits).with_source(error);
     }
     if error.is_parse() {
-        return Error::new(ErrorKind::PeerMisbehaved, "the server did not answer in http/1.1")
+        return Error::new(ErrorKind::PeerMisbehaved, "the server did not answer in HTTP/1.1")
             .with_source(error)
             .with_outcome_unknown(true);
     }
     #[cfg(feature = "http2")]
     if super::multiplex::is_misbehaviour(&error) {
-        return Error::new(ErrorKind::PeerMisbehaved, "the server violated the http/2 protocol")
+        return Error::new(ErrorKind::PeerMisbehaved, "the server violated the HTTP/2 protocol")
             .with_source(error)
             .with_outcome_unknown(true);
     }
@@ -397,7 +397,7 @@ fn broken(error: hyper::Error, config: &Config, may_want_tls: bool) -> Error {
     }
     // How most servers that speak TLS take plain HTTP, among them those that run on Node.js and Python.
     let text = if may_want_tls {
-        "the connection broke before the first response; if the server speaks tls on this port, its url must begin with https"
+        "the connection broke before the first response; if the server speaks TLS on this port, its URL must begin with https"
     } else {
         "the connection broke before the response"
     };

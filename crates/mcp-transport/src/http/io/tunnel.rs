@@ -40,7 +40,7 @@ pub(crate) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
                 break;
             }
             let Some(status) = status(&answer) else {
-                return Err(misbehaved("did not answer in http/1.1"));
+                return Err(misbehaved("did not answer in HTTP/1.1"));
             };
             if status.is_informational() {
                 answer.drain(..end);
@@ -130,8 +130,8 @@ mod tests {
             ),
             (b"HTTP/1.1 502 Nope\r\n\r\nbody", Some("502 Bad Gateway: no tunnel")),
             (b"HTTP/1.1 302 Nope\r\nLocation: http://evil/\r\n\r\n", Some("302 Found")),
-            (b"HTTP/2 200\r\n\r\n", Some("did not answer in http/1.1")),
-            (b"SSH-2.0-x\r\n\r\n", Some("did not answer in http/1.1")),
+            (b"HTTP/2 200\r\n\r\n", Some("did not answer in HTTP/1.1")),
+            (b"SSH-2.0-x\r\n\r\n", Some("did not answer in HTTP/1.1")),
             (b"", Some("closed the connection")),
             (b"HTTP/1.1 200 OK\r\n", Some("closed the connection")),
             (long.as_bytes(), Some("above 256 bytes")),
