@@ -12,7 +12,7 @@ use tokio::time;
 
 use super::config::{Config, HttpTimeouts};
 use super::core::exchange::ExchangeCore;
-use super::core::headers::Templates;
+use super::core::headers::Template;
 use super::core::listen::{self, ListenCore};
 use super::core::session::{SessionId, SessionSlot};
 use super::core::target::Target;
@@ -31,7 +31,7 @@ use crate::{Error, ErrorKind};
 /// What everything that belongs to one connection shares.
 pub(crate) struct Shared {
     pub(crate) target: Target,
-    pub(crate) templates: Templates,
+    pub(crate) template: Template,
     pub(crate) config: Arc<Config>,
     pub(crate) decode_limits: DecodeLimits,
     pub(crate) session: SessionSlot,
@@ -158,9 +158,9 @@ impl HttpConnection {
         let shared = &self.shared;
         let Post { body, kind, head, resumable } = post;
         let fields = match kind {
-            PostKind::Request { establishes_session: true, .. } => Ok(shared.templates.initialize()),
-            _ if head.is_modern() => shared.templates.post(&head, None),
-            _ => shared.templates.post(&head, shared.session.current()),
+            PostKind::Request { establishes_session: true, .. } => Ok(shared.template.initialize()),
+            _ if head.is_modern() => shared.template.post(&head, None),
+            _ => shared.template.post(&head, shared.session.current()),
         };
         let fields = match fields {
             Ok(fields) => fields,
@@ -243,7 +243,7 @@ impl HttpConnection {
 }
 
 async fn delete_session(shared: Arc<Shared>, head: RequestHead, session: SessionId) -> Result<(), Error> {
-    let fields = shared.templates.delete(&head, session).map_err(|bad| fault::bad_header(&bad))?;
+    let fields = shared.template.delete(&head, session).map_err(|bad| fault::bad_header(&bad))?;
     let mut outgoing = Outgoing { method: Method::DELETE, fields, body: Bytes::new() };
     let close = shared.config.timeouts.close;
     let opened = match time::timeout(close, shared.open(&mut outgoing, None)).await {
@@ -335,7 +335,7 @@ impl Shared {
         session: Option<SessionId>,
         cursor: &str,
     ) -> Result<Outgoing<'_>, Error> {
-        let fields = self.templates.get(head, session, cursor);
+        let fields = self.template.get(head, session, cursor);
         let fields = fields.map_err(|bad| fault::bad_header(&bad))?;
         Ok(Outgoing { method: Method::GET, fields, body: Bytes::new() })
     }

@@ -7,7 +7,7 @@ use super::config::{Config, HttpLimits, HttpTimeouts};
 use super::connection::{HttpConnection, Shared};
 use super::core::address::AddressPolicy;
 use super::core::fault;
-use super::core::headers::{ApplicationHeaders, Templates};
+use super::core::headers::{ApplicationHeaders, Template};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
 use super::credentials::{Credentials, Provider, TokenCallback};
@@ -185,7 +185,7 @@ impl HttpServer {
             pool: Pool::new(&self.config),
             decode_limits: limits.decode_limits(),
             target: self.target.clone(),
-            templates: Templates::new(&self.headers),
+            template: Template::new(&self.headers),
             session: SessionSlot::default(),
             ending: Mutex::default(),
             config: Arc::clone(&self.config),

@@ -93,7 +93,7 @@ impl SseSender {
     fn sending<'a>(&'a self, body: Bytes, watch: Watch<'a>) -> Boxed<'a, ()> {
         Box::pin(async move {
             let shared = &self.shared;
-            let fields = shared.templates.initialize();
+            let fields = shared.template.initialize();
             let mut outgoing = Outgoing { method: Method::POST, fields, body };
             let deadline = Some(shared.config.timeouts.head);
             let opened = shared.open_at(&self.endpoint, &mut outgoing, deadline, watch).await?;

@@ -115,32 +115,26 @@ fn is_protected(name: &HeaderName) -> bool {
 /// tool's parameters.
 const ADDED_TO_POST: usize = 8;
 
-/// The fields that do not change between the requests of one server, made once.
+/// The fields that do not change between the POSTs of one server, made once. Those of a GET and a DELETE, of which there are few, are
+/// made of them each time, as each client keeps what is here for as long as it is connected.
 #[derive(Clone)]
-pub(crate) struct Templates {
-    post: HeaderMap,
-    get: HeaderMap,
-    delete: HeaderMap,
-}
+pub(crate) struct Template(HeaderMap);
 
-impl Templates {
+impl Template {
     pub(crate) fn new(application: &ApplicationHeaders) -> Self {
-        let mut delete = application.0.clone();
-        delete.insert(ACCEPT_ENCODING, IDENTITY);
-        delete.entry(USER_AGENT).or_insert(AGENT);
-        let mut get = delete.clone();
-        get.insert(ACCEPT, EVENT_STREAM);
-        let mut post = delete.clone();
+        let mut post = application.0.clone();
+        post.insert(ACCEPT_ENCODING, IDENTITY);
+        post.entry(USER_AGENT).or_insert(AGENT);
         post.insert(ACCEPT, JSON_OR_EVENT_STREAM);
         post.insert(CONTENT_TYPE, JSON);
         // What is copied for a request then has room for all that it adds: a table that grows is made anew.
         post.reserve(ADDED_TO_POST);
-        Self { post, get, delete }
+        Self(post)
     }
 
     /// The legacy `initialize`: nothing that belongs to a session yet.
     pub(crate) fn initialize(&self) -> Fields<'_> {
-        Fields::of(&self.post)
+        Fields::of(&self.0)
     }
 
     /// Any other POST. A modern one never carries a session id.
@@ -149,7 +143,7 @@ impl Templates {
         head: &RequestHead,
         session: Option<SessionId>,
     ) -> Result<Fields<'_>, BadHeader> {
-        let mut fields = Fields::of(&self.post);
+        let mut fields = Fields::of(&self.0);
         fields.version = version(head)?;
         let Some(method) = &head.method else {
             fields.session = session;
@@ -174,7 +168,9 @@ impl Templates {
         session: Option<SessionId>,
         last_event_id: &str,
     ) -> Result<Fields<'_>, BadHeader> {
-        let mut fields = Fields { version: version(head)?, session, ..Fields::of(&self.get) };
+        let mut fields =
+            Fields { without: &[CONTENT_TYPE], version: version(head)?, session, ..Fields::of(&self.0) };
+        fields.set(ACCEPT, EVENT_STREAM);
         if !last_event_id.is_empty() {
             // The id goes out as the bytes it came as, UTF-8 included.
             let value = HeaderValue::from_bytes(last_event_id.as_bytes());
@@ -184,7 +180,8 @@ impl Templates {
     }
 
     pub(crate) fn delete(&self, head: &RequestHead, session: SessionId) -> Result<Fields<'_>, BadHeader> {
-        Ok(Fields { version: version(head)?, session: Some(session), ..Fields::of(&self.delete) })
+        let without = &[ACCEPT, CONTENT_TYPE];
+        Ok(Fields { without, version: version(head)?, session: Some(session), ..Fields::of(&self.0) })
     }
 }
 
@@ -192,6 +189,8 @@ impl Templates {
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     template: &'a HeaderMap,
+    /// Fields of the template that it does not have.
+    without: &'static [HeaderName],
     version: Option<HeaderValue>,
     session: Option<SessionId>,
     /// What else there is; of two fields of one name the later one counts.
@@ -201,7 +200,7 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// Those of a template and no others.
     pub(crate) fn of(template: &'a HeaderMap) -> Self {
-        Self { template, version: None, session: None, added: Vec::new() }
+        Self { template, without: &[], version: None, session: None, added: Vec::new() }
     }
 
     pub(crate) fn set(&mut self, name: HeaderName, value: HeaderValue) {
@@ -219,6 +218,9 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn write(&self) -> HeaderMap {
         let mut headers = self.template.clone();
+        for name in self.without {
+            headers.remove(name);
+        }
         if let Some(version) = &self.version {
             headers.insert(PROTOCOL_VERSION, version.clone());
         }

@@ -2,11 +2,11 @@ use http::header::AUTHORIZATION;
 
 use super::*;
 
-fn templates() -> Templates {
+fn template() -> Template {
     let mut application = ApplicationHeaders::default();
     application.set("X-Api-Key", "key-canary").unwrap();
     application.set("authorization", "Bearer token-canary").unwrap();
-    Templates::new(&application)
+    Template::new(&application)
 }
 
 fn session() -> SessionId {
@@ -62,18 +62,18 @@ fn check(headers: &HeaderMap, row: &Row) {
 /// seed:S-69, protocol:H-02, protocol:H-03, protocol:H-12, protocol:H-18, field:FR-064
 #[test]
 fn matrix_of_posts() {
-    let templates = templates();
+    let template = template();
     let session = session();
     let legacy = RequestHead::legacy("2025-11-25");
     let version = Some("2025-11-25");
-    check(&templates.initialize().write(), &POSTED);
-    check(&templates.post(&legacy, None).unwrap().write(), &Row { version, ..POSTED });
+    check(&template.initialize().write(), &POSTED);
+    check(&template.post(&legacy, None).unwrap().write(), &Row { version, ..POSTED });
     check(
-        &templates.post(&legacy, Some(session.clone())).unwrap().write(),
+        &template.post(&legacy, Some(session.clone())).unwrap().write(),
         &Row { version, session: Some("session-canary"), ..POSTED },
     );
     check(
-        &templates.post(&RequestHead::default(), Some(session.clone())).unwrap().write(),
+        &template.post(&RequestHead::default(), Some(session.clone())).unwrap().write(),
         &Row { session: Some("session-canary"), ..POSTED },
     );
 }
@@ -81,42 +81,42 @@ fn matrix_of_posts() {
 /// protocol:H-35, protocol:H-37
 #[test]
 fn modern_posts_are_routed_and_carry_no_session() {
-    let templates = templates();
+    let template = template();
     let head = RequestHead::modern("2026-07-28", "tools/call");
     let row = Row { version: Some("2026-07-28"), method: Some("tools/call"), ..POSTED };
-    check(&templates.post(&head, None).unwrap().write(), &row);
-    check(&templates.post(&head, Some(session())).unwrap().write(), &row);
+    check(&template.post(&head, None).unwrap().write(), &row);
+    check(&template.post(&head, Some(session())).unwrap().write(), &row);
 }
 
 /// protocol:H-20, protocol:H-26, protocol:H-27, seed:E5
 #[test]
 fn matrix_of_gets() {
-    let templates = templates();
+    let template = template();
     let session = session();
     let head = RequestHead::legacy("2025-06-18");
     let version = Some("2025-06-18");
     let canary = Some("session-canary");
-    check(&templates.get(&head, None, "").unwrap().write(), &Row { version, ..GOTTEN });
+    check(&template.get(&head, None, "").unwrap().write(), &Row { version, ..GOTTEN });
     check(
-        &templates.get(&head, Some(session.clone()), "").unwrap().write(),
+        &template.get(&head, Some(session.clone()), "").unwrap().write(),
         &Row { version, session: canary, ..GOTTEN },
     );
     check(
-        &templates.get(&head, Some(session.clone()), "e-7").unwrap().write(),
+        &template.get(&head, Some(session.clone()), "e-7").unwrap().write(),
         &Row { version, session: canary, event_id: Some("e-7"), ..GOTTEN },
     );
     check(
-        &templates.get(&head, None, "é世").unwrap().write(),
+        &template.get(&head, None, "é世").unwrap().write(),
         &Row { version, event_id: Some("é世"), ..GOTTEN },
     );
-    assert_eq!(templates.get(&head, None, "a\u{1}b").unwrap_err(), BadHeader::Value { name: LAST_EVENT_ID });
+    assert_eq!(template.get(&head, None, "a\u{1}b").unwrap_err(), BadHeader::Value { name: LAST_EVENT_ID });
 }
 
 /// protocol:H-16, seed:S-99a
 #[test]
 fn delete_names_the_session() {
     let row = Row { accept: None, version: Some("2025-11-25"), session: Some("session-canary"), ..GOTTEN };
-    check(&templates().delete(&RequestHead::legacy("2025-11-25"), session()).unwrap().write(), &row);
+    check(&template().delete(&RequestHead::legacy("2025-11-25"), session()).unwrap().write(), &row);
 }
 
 /// seed:E13
@@ -126,7 +126,7 @@ fn application_fields_merge_without_case_and_spare_the_protocol() {
     application.set("x-api-key", "one").unwrap();
     application.set("X-API-KEY", "two").unwrap();
     application.set("User-Agent", "mine").unwrap();
-    let headers = Templates::new(&application).initialize().write();
+    let headers = Template::new(&application).initialize().write();
     assert_eq!(headers.get_all("x-api-key").iter().collect::<Vec<_>>(), ["two"]);
     assert_eq!(headers.get_all(USER_AGENT).iter().collect::<Vec<_>>(), ["mine"]);
 
@@ -178,18 +178,18 @@ fn names_and_parameters_are_encoded_where_they_must() {
     let mut head = RequestHead::modern("2026-07-28", "tools/call");
     head.name = Some("Привет-工具".to_owned());
     head.params = vec![("Region".to_owned(), "us-west1".to_owned()), ("Note".to_owned(), "a\nb".to_owned())];
-    let headers = templates().post(&head, None).unwrap().write();
+    let headers = template().post(&head, None).unwrap().write();
     assert_eq!(headers.get(NAME).unwrap(), "=?base64?0J/RgNC40LLQtdGCLeW3peWFtw==?=");
     assert_eq!(headers.get("Mcp-Param-Region").unwrap(), "us-west1");
     assert_eq!(headers.get("Mcp-Param-Note").unwrap(), "=?base64?YQpi?=");
     head.params = vec![("a b".to_owned(), "v".to_owned())];
-    assert_eq!(templates().post(&head, None).unwrap_err(), BadHeader::Name { name: "a b".to_owned() });
+    assert_eq!(template().post(&head, None).unwrap_err(), BadHeader::Name { name: "a b".to_owned() });
 }
 
 #[test]
 fn an_odd_version_is_sent_as_given_if_it_can_be() {
-    let templates = templates();
+    let template = template();
     let row = Row { version: Some("2099-01-01"), ..POSTED };
-    check(&templates.post(&RequestHead::legacy("2099-01-01"), None).unwrap().write(), &row);
-    assert!(templates.post(&RequestHead::legacy("20\n99"), None).is_err());
+    check(&template.post(&RequestHead::legacy("2099-01-01"), None).unwrap().write(), &row);
+    assert!(template.post(&RequestHead::legacy("20\n99"), None).is_err());
 }
