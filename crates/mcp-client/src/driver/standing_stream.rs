@@ -84,6 +84,8 @@ enum Done {
     Over,
     /// There is a new session.
     Renewed,
+    /// Nothing is going to be heard in this session.
+    Silent,
 }
 
 /// What is next for the reader.
@@ -99,16 +101,23 @@ impl Reader {
     async fn run(self, renewals: Arc<Notify>) {
         while let Some(session) = self.session() {
             // A new session has a stream of its own, whether or not the server has ended that of the old one. Boxed, as most of
-            // what it needs is of no use to a server that has no such stream.
-            let mut kept = Box::pin(self.keep_up(session));
+            // what it needs is of no use to a server that has no such stream, and is dropped then.
+            let mut kept = Some(Box::pin(self.keep_up(session)));
             loop {
+                let done = async {
+                    match &mut kept {
+                        Some(kept) => kept.await,
+                        None => pending().await,
+                    }
+                };
                 tokio::select! {
                     biased;
                     // It may be told of when its stream stands already: the session is there before.
                     () = renewals.notified() => if self.session() != Some(session) { break },
-                    done = &mut kept => match done {
+                    done = done => match done {
                         Done::Over => return,
                         Done::Renewed => break,
+                        Done::Silent => kept = None,
                     },
                 }
             }
@@ -150,7 +159,7 @@ impl Reader {
                     let sought = self.seek().await;
                     self.hear(|hearing, now| hearing.sought(session, now, sought))
                 }
-                Step::Nothing => return pending().await,
+                Step::Nothing => return Done::Silent,
             };
             if let Err(done) = done {
                 return done;
