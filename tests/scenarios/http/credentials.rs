@@ -136,6 +136,20 @@ async fn a_failing_callback_fails_the_request_unsent() {
     assert_eq!(server.accepted(), 0);
 }
 
+#[tokio::test]
+async fn a_fixed_bearer_token_goes_with_the_request_in_one_form_however_it_is_given() {
+    let server = Server::start().await;
+    for token in ["t1", " t1\n", "Bearer t1", "bearer  t1"] {
+        let connection = HttpServer::new(&server.url()).unwrap().bearer(token).unwrap().connect();
+        let (outcome, ()) = tokio::join!(exchange(&connection, call()), async {
+            let (mut peer, request) = server.request().await;
+            assert_eq!(request.header("authorization"), Some("Bearer t1"), "{token:?}");
+            peer.json(RESULT).await;
+        });
+        outcome.1.unwrap();
+    }
+}
+
 /// A provider that looks at the challenge, as an authorization layer does.
 struct StepUp;
 

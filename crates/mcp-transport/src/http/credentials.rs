@@ -167,7 +167,7 @@ where
 }
 
 /// The header value of a token, whether or not the scheme was put before it already.
-fn bearer(token: &str) -> String {
+pub(crate) fn bearer(token: &str) -> String {
     let token = token.trim();
     let bare = match token.split_once(' ') {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("bearer") => rest.trim_start(),

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use http::header::AUTHORIZATION;
+
 use super::config::{Config, HttpLimits, HttpTimeouts};
 use super::connection::{HttpConnection, Shared};
 use super::core::address::AddressPolicy;
 use super::core::fault;
-use super::core::headers::{ApplicationHeaders, Template};
+use super::core::headers::{ApplicationHeaders, BadHeader, Template};
 use super::core::session::SessionSlot;
 use super::core::target::Target;
-use super::credentials::{Credentials, Provider, TokenCallback};
+use super::credentials::{Credentials, Provider, TokenCallback, bearer};
 use super::fetch::Fetcher;
 #[cfg(feature = "http2")]
 use super::http2::Http2Options;
@@ -69,6 +71,24 @@ impl HttpServer {
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         self.headers.set(name, value).map_err(|bad| fault::bad_header(&bad))?;
         Ok(self)
+    }
+
+    /// Sends this bearer token in the `Authorization` header of every request, as [`header`](Self::header) would. The word
+    /// `Bearer` and white space around the token may be left on it. A token that changes is one for [`token`](Self::token).
+    ///
+    /// # Errors
+    ///
+    /// Kind `Misuse` if the token is empty, has white space in it, or cannot be sent in a header.
+    pub fn bearer(self, token: &str) -> Result<Self, Error> {
+        let value = bearer(token);
+        let mut words = value.split_whitespace().skip(1);
+        // An empty variable or credentials of another scheme would only be refused by the server.
+        match (words.next(), words.next()) {
+            (Some(word), None) if !word.eq_ignore_ascii_case("bearer") => {
+                self.header(AUTHORIZATION.as_str(), &value)
+            }
+            _ => Err(fault::bad_header(&BadHeader::Value { name: AUTHORIZATION })),
+        }
     }
 
     /// Whether the `Authorization` header comes from [`credentials`](Self::credentials) or [`token`](Self::token), and so may
@@ -196,5 +216,43 @@ impl HttpServer {
 impl fmt::Debug for HttpServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpServer").field("target", &self.target).field("headers", &self.headers).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// auth:SEC-15
+    #[test]
+    fn a_bearer_token_is_never_shown_and_refused_where_it_cannot_be_one() {
+        let server = || HttpServer::new("http://h/mcp").unwrap();
+        for token in ["canary", " canary\n", "Bearer canary", "bearer  canary"] {
+            let server = server().bearer(token).unwrap();
+            assert!(!server.has_changing_credentials());
+            let shown = format!("{server:?}");
+            assert!(shown.contains("\"authorization\"") && !shown.contains("canary"), "{shown}");
+        }
+        for token in [
+            "",
+            " ",
+            "Bearer",
+            "Bearer ",
+            "can ary",
+            "Basic canary",
+            "can\nary",
+            "can\tary",
+            "can\0ary",
+            
+        ] {
+            let error = server().bearer(token).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Misuse, "{token:?}");
+            assert_eq!(
+                error.to_string(),
+                "the value of the header authorization cannot be sent",
+                "{token:?}"
+            );
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Refusal {
         let why = if were_sent {
             "other credentials are required"
         } else {
-            "credentials are required, and no Authorization header was sent (HttpServer::token and HttpServer::header set it)"
+            "credentials are required, and no Authorization header was sent (HttpServer::bearer, token and header set it)"
         };
         let mut text = format!("the server answered {}: {why}", show(self.status));
         let challenges = challenges(headers, max_challenge_bytes);
@@ -349,7 +349,7 @@ mod tests {
         };
         let other = "the server answered 401 Unauthorized: other credentials are required";
         let none = "the server answered 401 Unauthorized: credentials are required, and no Authorization header was sent \
-                    (HttpServer::token and HttpServer::header set it)";
+                    (HttpServer::bearer, token and header set it)";
         assert_eq!((&*shown("Bearer", true), &*shown("Bearer", false)), (other, none));
         for (challenge, says) in [
             (r#"Bearer error="x", ERROR_Description="the token expired""#, r#""the token expired""#),
