@@ -87,7 +87,7 @@ async fn fr_022_a_command_line_in_place_of_a_program_is_told_where_its_arguments
         let (failure, text) = failure_of(&StdioServer::new(program));
         assert_eq!(failure, SpawnFailure::NotFound, "{text}");
         assert!(
-            text.contains("there is a space in its name: arguments go into `args`, one by one"),
+            text.contains("; if arguments follow the space in its name, they go into `args`, one by one"),
             "{text}"
         );
         let word = program.split_whitespace().next().unwrap();
@@ -97,11 +97,11 @@ async fn fr_022_a_command_line_in_place_of_a_program_is_told_where_its_arguments
     let token = format!("/usr/bin/env --token={}", "secret".repeat(100));
     let (failure, text) = failure_of(&StdioServer::new(&token));
     assert_eq!(failure, SpawnFailure::Os, "{text}");
-    assert!(text.starts_with("program \"/usr/bin/env …\" cannot be started; there is a space"), "{text}");
+    assert!(text.starts_with("program \"/usr/bin/env …\" cannot be started; if arguments follow"), "{text}");
     assert!(!text.contains("secret"), "{text}");
     // As a shell would read it.
     let (_, text) = failure_of(&StdioServer::new("API_KEY=secret npx server"));
-    assert!(text.starts_with("program \"API_KEY=…\" is not on the child's PATH; there is a space"), "{text}");
+    assert!(text.starts_with("program \"API_KEY=…\" was not found in PATH; if arguments follow"), "{text}");
     // A program may have a space in its name.
     let folder = Folder::new("spaces");
     folder.file("a program", "#!/bin/sh\nexec \"$PEER\"\n", 0o755);
@@ -148,20 +148,25 @@ async fn fr_014_relative_entries_of_the_path_are_skipped() {
 #[tokio::test]
 async fn reasons_why_a_program_cannot_run_are_told_apart() {
     let folder = Folder::new("reasons");
-    let check = |server: StdioServer, expected: SpawnFailure| {
+    let check = |server: StdioServer, expected: SpawnFailure, why: &str| {
         let (failure, text) = failure_of(&server);
-        assert_eq!(failure, expected, "{text}");
+        assert_eq!((failure, &*text), (expected, &*format!("program {:?} {why}", server.program())));
     };
     let plain = folder.file("plain", "#!/bin/sh\n", 0o644);
-    check(StdioServer::new(&plain), SpawnFailure::PermissionDenied);
-    check(StdioServer::new("plain").env("PATH", folder.path()), SpawnFailure::PermissionDenied);
-    check(StdioServer::new(folder.path()), SpawnFailure::PermissionDenied);
+    let denied = "has no permission to be executed";
+    check(StdioServer::new(&plain), SpawnFailure::PermissionDenied, denied);
+    let (failure, said) = failure_of(&StdioServer::new("plain").env("PATH", folder.path()));
+    assert_eq!((failure, said), (SpawnFailure::PermissionDenied, format!("program {plain:?} {denied}")));
+    check(StdioServer::new(folder.path()), SpawnFailure::PermissionDenied, "is a directory");
     let text = folder.file("text", "just some text\n", 0o755);
-    check(StdioServer::new(&text), SpawnFailure::NotExecutable);
-    check(StdioServer::new(&text).current_dir("/"), SpawnFailure::NotExecutable);
-    check(StdioServer::new("text").env("PATH", folder.path()), SpawnFailure::NotExecutable);
+    let no_program = "is neither a program for this machine nor begins with a `#!` line";
+    check(StdioServer::new(&text), SpawnFailure::NotExecutable, no_program);
+    check(StdioServer::new(&text).current_dir("/"), SpawnFailure::NotExecutable, no_program);
+    let on_path = StdioServer::new("text").env("PATH", folder.path());
+    check(on_path, SpawnFailure::NotExecutable, no_program);
     let script = folder.file("script", "#!/no/such/interpreter\n", 0o755);
-    check(StdioServer::new(&script), SpawnFailure::NotExecutable);
+    let no_interpreter = "names an interpreter (`#!` line or loader) that does not exist";
+    check(StdioServer::new(&script), SpawnFailure::NotExecutable, no_interpreter);
 }
 
 #[tokio::test]

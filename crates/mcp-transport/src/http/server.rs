@@ -234,18 +234,9 @@ mod tests {
             let shown = format!("{server:?}");
             assert!(shown.contains("\"authorization\"") && !shown.contains("canary"), "{shown}");
         }
-        for token in [
-            "",
-            " ",
-            "Bearer",
-            "Bearer ",
-            "can ary",
-            "Basic canary",
-            "can\nary",
-            "can\tary",
-            "can\0ary",
-            
-        ] {
+        for token in
+            ["", " ", "Bearer", "Bearer ", "can ary", "Basic canary", "can\nary", "can\tary", "can\0ary"]
+        {
             let error = server().bearer(token).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Misuse, "{token:?}");
             assert_eq!(

@@ -28,8 +28,8 @@ pub(super) fn find_program(server: &StdioServer, env: &[(OsString, OsString)]) -
     if has_separator(&server.program) {
         return Ok(program.to_owned());
     }
-    let path =
-        env.iter().rfind(|(name, _)| is_path(name)).map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value);
+    let path = env.iter().rfind(|(name, _)| is_path(name)).map(|(_, value)| value.as_os_str());
+    let (has_path, path) = (path.is_some(), path.unwrap_or(OsStr::new(DEFAULT_PATH)));
     let mut denied = None;
     for dir in std::env::split_paths(path).filter(|dir| dir.is_absolute()) {
         for candidate in candidates(&dir, program, env) {
@@ -41,28 +41,58 @@ pub(super) fn find_program(server: &StdioServer, env: &[(OsString, OsString)]) -
         }
     }
     Err(match denied {
-        Some(file) => {
-            spawn_error(SpawnFailure::PermissionDenied, format!("{file:?} has no permission to be executed"))
-        }
-        None => not_found(server, "is not on the child's PATH"),
+        Some(file) => spawn_error(
+            SpawnFailure::PermissionDenied,
+            format!("program {file:?} has no permission to be executed"),
+        ),
+        None if has_path && path.is_empty() => not_found(server, "was not found: PATH is empty"),
+        None if has_path => not_found(server, "was not found in PATH"),
+        None if path.is_empty() => not_found(server, "was not found: there is no PATH"),
+        None => not_found(server, &format!("was not found in {DEFAULT_PATH} (there is no PATH)")),
     })
 }
 
-/// What is said of a program that is not there.
-pub(super) fn not_found(server: &StdioServer, how: &str) -> Error {
+/// What is said of a program given as a path where there is no file.
+pub(super) fn no_such_file(server: &StdioServer) -> Error {
+    if Path::new(&server.program).is_absolute() {
+        return not_found(server, "does not exist");
+    }
+    match &server.current_dir {
+        Some(dir) => not_found(server, &format!("does not exist in {dir:?}")),
+        None => not_found(server, "does not exist in the working directory of this process"),
+    }
+}
+
+fn not_found(server: &StdioServer, how: &str) -> Error {
     spawn_error(SpawnFailure::NotFound, said_of(server, how))
 }
 
-/// Says this of the program. Many a command line is given as a program: of that only the first word is shown, without the value of a
-/// variable that is set there, as what follows may be a secret.
+/// Says this of the program. Many a command line is given as a program, and what follows the space may be a secret: only folders
+/// that are there are shown with spaces, then one word, without the value of a variable that is set there.
 pub(super) fn said_of(server: &StdioServer, what: &str) -> String {
     let name = server.program.to_string_lossy();
-    let Some((word, _)) = name.split_once(char::is_whitespace) else {
+    let folder = folder_of(server);
+    let rest = name.strip_prefix(&*folder).unwrap_or(&name);
+    let Some((word, _)) = rest.split_once(char::is_whitespace) else {
         return format!("program {name:?} {what}");
     };
     let (shown, end) = word.split_once('=').map_or((word, " …"), |(variable, _)| (variable, "=…"));
-    let shown = format!("{shown}{end}");
-    format!("program {shown:?} {what}; there is a space in its name: arguments go into `args`, one by one")
+    let shown = format!("{folder}{shown}{end}");
+    format!(
+        "program {shown:?} {what}; if arguments follow the space in its name, they go into `args`, one by one"
+    )
+}
+
+/// As much of a path as leads to a folder that is there.
+fn folder_of(server: &StdioServer) -> String {
+    let is_there = |folder: &Path| match &server.current_dir {
+        Some(dir) => dir.join(folder).is_dir(),
+        None => folder.is_dir(),
+    };
+    let mut folders = Path::new(&server.program).ancestors().skip(1);
+    folders
+        .find(|folder| is_there(folder))
+        .map_or_else(String::new, |folder| folder.to_string_lossy().into_owned())
 }
 
 /// The file a program given as a path means, for a look at why it could not be started.
@@ -160,10 +190,54 @@ mod tests {
         };
         assert_eq!(found(&[&nested, &plain, &right]), Ok(right.join("prog")));
         let denied = found(&[&nested, &plain]).unwrap_err();
-        assert!(denied.contains("no permission") && denied.contains("plain"), "{denied}");
-        assert_eq!(found(&[&nested]).unwrap_err(), "program \"prog\" is not on the child's PATH");
+        let file = plain.join("prog");
+        assert_eq!(denied, format!("program {file:?} has no permission to be executed"));
+        assert_eq!(found(&[&nested]).unwrap_err(), "program \"prog\" was not found in PATH");
         let here = StdioServer::new("prog").current_dir(right.join("prog"));
         assert!(find_program(&here, &[]).unwrap_err().to_string().contains("is no directory"));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn it_is_said_where_a_program_was_looked_for() {
+        let said = |env: &[(OsString, OsString)]| {
+            find_program(&StdioServer::new("no-such-program"), env).unwrap_err().to_string()
+        };
+        let path = |value: &str| [("PATH".into(), value.into())];
+        let program = "program \"no-such-program\"";
+        assert_eq!(said(&path("/no/such/folder")), format!("{program} was not found in PATH"));
+        assert_eq!(said(&path("")), format!("{program} was not found: PATH is empty"));
+        assert_eq!(said(&[]), format!("{program} was not found in /usr/bin:/bin (there is no PATH)"));
+        let file = |program: &str| StdioServer::new(program);
+        for (server, text) in [
+            (file("/no/such"), "program \"/no/such\" does not exist"),
+            (file("./such"), "program \"./such\" does not exist in the working directory of this process"),
+            (file("./such").current_dir("/opt"), "program \"./such\" does not exist in \"/opt\""),
+        ] {
+            assert_eq!(no_such_file(&server).to_string(), text);
+        }
+    }
+
+    /// field:FR-022: a path may have a space in it, and what follows that in a command line may be a secret.
+    #[test]
+    fn of_a_path_with_a_space_all_is_shown_that_leads_to_a_folder() {
+        let root = std::env::temp_dir().join(format!("mcp-lookup-space-{}", std::process::id()));
+        let folder = root.join("my server");
+        std::fs::create_dir_all(&folder).unwrap();
+        let check = |program: &str, shown: &str, is_cut: bool| {
+            let hint = if is_cut {
+                "; if arguments follow the space in its name, they go into `args`, one by one"
+            } else {
+                ""
+            };
+            let expected = format!("program {shown:?} does not exist{hint}");
+            assert_eq!(no_such_file(&StdioServer::new(program)).to_string(), expected);
+        };
+        let folder = folder.to_str().unwrap();
+        check(&format!("{folder}/run"), &format!("{folder}/run"), false);
+        check(&format!("{folder}/run --token=secret"), &format!("{folder}/run …"), true);
+        check(&format!("{folder}/x=secret --token=secret"), &format!("{folder}/x=…"), true);
+        check("/no/such server/run", "/no/such …", true);
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

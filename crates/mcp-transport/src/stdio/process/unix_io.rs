@@ -24,7 +24,7 @@ use tokio::{
 
 use super::{
     StderrDrain, environment_of,
-    lookup::{file_of, find_program, not_found, said_of, spawn_error},
+    lookup::{file_of, find_program, no_such_file, said_of, spawn_error},
     unix_output::{HasEnded, Output},
 };
 use crate::{
@@ -193,18 +193,23 @@ fn explain(server: &StdioServer, file: &Path, error: io::Error) -> Error {
     let said =
         |what: &str| if is_there { format!("program {program:?} {what}") } else { said_of(server, what) };
     let (failure, text) = match error.kind() {
-        io::ErrorKind::NotFound if is_there => {
-            (SpawnFailure::NotExecutable, format!("the interpreter that {program:?} names does not exist"))
-        }
+        io::ErrorKind::NotFound if is_there => (
+            SpawnFailure::NotExecutable,
+            said("names an interpreter (`#!` line or loader) that does not exist"),
+        ),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            return not_found(server, "does not exist").with_source(error);
+            return no_such_file(server).with_source(error);
+        }
+        io::ErrorKind::PermissionDenied if file_of(server, file).is_dir() => {
+            (SpawnFailure::PermissionDenied, said("is a directory"))
         }
         io::ErrorKind::PermissionDenied => {
             (SpawnFailure::PermissionDenied, said("has no permission to be executed"))
         }
-        _ if error.raw_os_error() == Some(NO_EXEC) => {
-            (SpawnFailure::NotExecutable, said("is in no format this system can execute"))
-        }
+        _ if error.raw_os_error() == Some(NO_EXEC) => (
+            SpawnFailure::NotExecutable,
+            said("is neither a program for this machine nor begins with a `#!` line"),
+        ),
         _ => (SpawnFailure::Os, said("cannot be started")),
     };
     spawn_error(failure, text).with_source(error)

@@ -17,7 +17,7 @@ use windows::Win32::System::Threading::CREATE_NO_WINDOW;
 
 use super::{
     StderrDrain, environment_of,
-    lookup::{find_program, not_found, said_of, spawn_error},
+    lookup::{find_program, no_such_file, said_of, spawn_error},
 };
 use crate::{
     Error, ErrorKind, ProcessExit, SpawnFailure,
@@ -55,7 +55,7 @@ pub(crate) fn spawn(server: &StdioServer) -> Result<Spawned, Error> {
     wrapped.wrap(CreationFlags(CREATE_NO_WINDOW)).wrap(KillOnDrop).wrap(JobObject);
     let mut child = wrapped.spawn().map_err(|error| {
         let failure = match error.kind() {
-            std::io::ErrorKind::NotFound => return not_found(server, "does not exist").with_source(error),
+            std::io::ErrorKind::NotFound => return no_such_file(server).with_source(error),
             std::io::ErrorKind::PermissionDenied => SpawnFailure::PermissionDenied,
             // ERROR_BAD_EXE_FORMAT.
             _ if error.raw_os_error() == Some(193) => SpawnFailure::NotExecutable,
