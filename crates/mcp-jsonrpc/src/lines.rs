@@ -124,7 +124,10 @@ struct Dropping {
 
 /// Room that every read finds. Pipes and sockets rarely hand over more at once for small messages.
 const MIN_SPARE: usize = 8 * 1024;
-/// The buffer in quiet times.
+/// The buffer until a read leaves an incomplete line: a connection that is silent, or on which only short messages come one at a time,
+/// takes no more.
+const FIRST: usize = MIN_SPARE;
+/// The buffer in quiet times after that.
 const SMALL: usize = 32 * 1024;
 /// A buffer up to this size is kept as long as the lines stay large; a larger one goes as soon as it is empty.
 const LARGE: usize = 2 * 1024 * 1024;
@@ -357,7 +360,7 @@ impl LineDecoder {
     fn grow(&mut self) {
         let len = self.buffer.len();
         let step = if len < SLOW_GROWTH { len } else { len / 4 };
-        let wanted = len.saturating_add(step).max(SMALL);
+        let wanted = if len == 0 { FIRST } else { len.saturating_add(step).max(SMALL) };
         // An unfinished line needs no more than its limit, a line end, a byte order mark, and room for the next read.
         let most = self.limits.max_line_bytes.saturating_add(2 + BYTE_ORDER_MARK.len() + MIN_SPARE);
         let len = wanted.min(most).max(self.end + MIN_SPARE);

@@ -215,6 +215,27 @@ fn a_very_large_buffer_goes_at_once_and_a_large_one_with_the_next_small_line() {
 }
 
 #[test]
+fn the_buffer_stays_at_its_first_size_until_a_read_leaves_an_incomplete_line() {
+    let mut decoder = LineDecoder::new(LineLimits::default());
+    for _ in 0..1000 {
+        // One message, and as many as a read can bring.
+        for lines in [&b"{}\n"[..], &[b"{}\n".repeat(MIN_SPARE / 3 - 1), b"{ }\n".to_vec()].concat()] {
+            decoder.push(lines);
+            while decoder.next_line().is_some() {}
+        }
+        assert_eq!(decoder.spare().len(), MIN_SPARE);
+    }
+    assert_eq!(decoder.heap_bytes(), MIN_SPARE);
+    decoder.push(b"{");
+    decoder.spare();
+    assert_eq!(decoder.heap_bytes(), SMALL);
+    decoder.push(b"}\n");
+    assert_eq!(decoder.next_line(), Some(Line::Text(b"{}")));
+    decoder.spare();
+    assert_eq!(decoder.heap_bytes(), SMALL, "such reads are likely to come again");
+}
+
+#[test]
 fn lines_that_are_not_taken_are_kept() {
     let mut decoder = LineDecoder::new(LineLimits::new().with_max_line_bytes(1000));
     let mut stream = Vec::new();
