@@ -129,7 +129,8 @@ impl Template {
         post.insert(CONTENT_TYPE, JSON);
         // What is copied for a request then has room for all that it adds: a table that grows is made anew.
         post.reserve(ADDED_TO_POST);
-        Self(post)
+        // Copied here as well: a copy has the table, and not the memory for fields that are never added to this one.
+        Self(post.clone())
     }
 
     /// The legacy `initialize`: nothing that belongs to a session yet.
