@@ -404,7 +404,9 @@ impl ClientBuilder {
         // A server from before Streamable HTTP refuses the POST of `initialize` in one of these ways, and serves an
         // event stream at the same URL instead (transports, "Backwards Compatibility").
         let legacy = !matches!(self.config.mode, Mode::Pinned(version) if version.is_modern());
-        let Some(status @ (400 | 404 | 405)) = error.status().filter(|_| legacy) else { return Err(error) };
+        let Some(status @ (400 | 404 | 405)) = error.status().filter(|_| legacy) else {
+            return Err(error.with_endpoint_hint());
+        };
         if error.error_object().is_some() {
             return Err(error);
         }
@@ -426,7 +428,7 @@ impl ClientBuilder {
                 client.finish_connecting(begun).await.map_err(|again| again.after(error))
             }
             // What the server said to the newer transport says more than that it has not the older one either.
-            Ok(Ok(None) | Err(_)) | Err(_) => Err(error),
+            Ok(Ok(None) | Err(_)) | Err(_) => Err(error.with_endpoint_hint()),
         }
     }
 

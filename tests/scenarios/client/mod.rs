@@ -15,6 +15,7 @@ mod lifecycle;
 mod lists;
 mod lost_sessions;
 mod names;
+mod no_endpoint;
 mod noise;
 mod order;
 mod outcomes;

@@ -1,6 +1,8 @@
 //! The error type of this crate: opaque, with a kind to match on and typed facts.
 
 mod cause;
+#[cfg(feature = "http")]
+mod endpoint;
 mod kind;
 mod limit;
 mod place;
@@ -48,6 +50,8 @@ struct Inner {
     outcome_unknown: bool,
     /// It is how connecting failed.
     of_handshake: bool,
+    /// Connecting failed because something else than an MCP endpoint seems to stand behind the URL.
+    is_no_endpoint: bool,
     first_attempt: Option<Error>,
     /// The HTTP status that the error object of a server came with, where that was no success.
     status: Option<u16>,
@@ -301,6 +305,7 @@ impl Error {
                 cause,
                 outcome_unknown,
                 of_handshake: false,
+                is_no_endpoint: false,
                 first_attempt: None,
                 status: None,
                 place: Place::default(),
@@ -472,6 +477,11 @@ impl Error {
             // The end of standard error stands below.
             Cause::Ended(error) | Cause::Transport(error) => f.write_str(error.without_tail())?,
             cause => write!(f, "{cause}")?,
+        }
+        if self.inner.is_no_endpoint {
+            f.write_str(
+                "; this address answers, but does not seem to be an MCP endpoint: check the path of the URL (many servers use `/mcp`)",
+            )?;
         }
         // Before all that the server wrote: most programs that cannot start cannot do so twice, in the same words.
         let first = self.inner.first_attempt.as_ref();
