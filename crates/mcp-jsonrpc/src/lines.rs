@@ -131,8 +131,12 @@ const FIRST: usize = MIN_SPARE;
 const SMALL: usize = 32 * 1024;
 /// A buffer up to this size is kept as long as the lines stay large; a larger one goes as soon as it is empty.
 const LARGE: usize = 2 * 1024 * 1024;
-/// Above this the buffer grows by a quarter instead of doubling, so that the peak stays near the length of the line.
-const SLOW_GROWTH: usize = 256 * 1024;
+/// How far ahead of what was received the buffer is initialized. What is reserved beyond that was never written to, so that
+/// it is address space and not memory. A pipe holds no more at once.
+const AHEAD: usize = 64 * 1024;
+/// In a buffer above this the short start of a line moves to the front before more of it is read. Otherwise a large part of a long
+/// line would have to move there when the end of the buffer is reached.
+const WIDE: usize = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 impl LineDecoder {
@@ -161,6 +165,8 @@ impl LineDecoder {
             if self.start == self.end {
                 // Back to the front, where the buffer is in the cache.
                 (self.start, self.end, self.scanned) = (0, 0, 0);
+            } else if self.buffer.len() > WIDE && self.end - self.start <= MIN_SPARE {
+                self.compact();
             }
         }
         if self.buffer.len() - self.end < MIN_SPARE {
@@ -228,7 +234,7 @@ impl LineDecoder {
         self.dropping.as_ref().map(|dropping| dropping.bytes)
     }
 
-    /// The size of the buffer on the heap, in bytes.
+    /// The size of the buffer on the heap, in bytes. While a long line arrives, up to half of it may never have been written to.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.buffer.capacity()
@@ -357,15 +363,17 @@ impl LineDecoder {
         }
     }
 
+    /// Makes room for the next read. The buffer doubles when it is full, as each time all of it may be copied.
     fn grow(&mut self) {
-        let len = self.buffer.len();
-        let step = if len < SLOW_GROWTH { len } else { len / 4 };
-        let wanted = if len == 0 { FIRST } else { len.saturating_add(step).max(SMALL) };
-        // An unfinished line needs no more than its limit, a line end, a byte order mark, and room for the next read.
-        let most = self.limits.max_line_bytes.saturating_add(2 + BYTE_ORDER_MARK.len() + MIN_SPARE);
-        let len = wanted.min(most).max(self.end + MIN_SPARE);
-        self.buffer.reserve_exact(len - self.buffer.len());
-        self.buffer.resize(len, 0);
+        let least = self.end + MIN_SPARE;
+        let capacity = self.buffer.capacity();
+        if least > capacity {
+            let wanted = if capacity == 0 { FIRST } else { capacity.saturating_mul(2).max(SMALL) };
+            // An unfinished line needs no more than its limit, a line end, a byte order mark, and room for the next read.
+            let most = self.limits.max_line_bytes.saturating_add(2 + BYTE_ORDER_MARK.len() + MIN_SPARE);
+            self.buffer.reserve_exact(wanted.min(most).max(least) - self.buffer.len());
+        }
+        self.buffer.resize((self.end + AHEAD).min(self.buffer.capacity()), 0);
     }
 
     /// Gives a large buffer back once it is not needed: nothing large is unfinished, and the latest line was small, or

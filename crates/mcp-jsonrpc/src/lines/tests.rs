@@ -179,12 +179,27 @@ fn an_endless_line_costs_no_memory_and_can_be_seen_coming() {
 }
 
 #[test]
-fn the_buffer_stays_near_the_length_of_the_line_and_shrinks_after_it() {
+fn the_buffer_follows_the_length_of_the_line_and_shrinks_after_it() {
     for len in [1_000_000, 3_000_000, 16 * 1024 * 1024] {
         let mut decoder = LineDecoder::new(LineLimits::default());
-        decoder.push(&vec![b'x'; len]);
-        assert_eq!(decoder.next_line(), None);
-        assert!(decoder.heap_bytes() <= len + len / 4 + 2 * MIN_SPARE, "{}", decoder.heap_bytes());
+        let mut sizes = vec![0];
+        for piece in vec![b'x'; len].chunks(1000) {
+            decoder.push(piece);
+            assert_eq!(decoder.next_line(), None);
+            // What was written to stays near to what came, however much is reserved.
+            let (written, came) = (decoder.buffer.len(), decoder.end);
+            assert!(written <= SMALL.max(came + AHEAD), "{written} for {came}");
+            if sizes.last() != Some(&decoder.heap_bytes()) {
+                sizes.push(decoder.heap_bytes());
+            }
+        }
+        // Each of the few times that it grows it may be copied.
+        assert_eq!(sizes[1], FIRST);
+        let (last, before) = sizes[2..].split_last().unwrap();
+        assert!(before.iter().zip(0..).all(|(size, nth)| *size == SMALL << nth), "{sizes:?}");
+        assert!(
+            *last <= 2 * (len + MIN_SPARE) && *last <= LineLimits::default().max_line_bytes + 2 * MIN_SPARE
+        );
         decoder.push(b"\n");
         assert!(matches!(decoder.next_line(), Some(Line::Text(line)) if line.len() == len));
         decoder.push(b"{}\n");
@@ -212,6 +227,23 @@ fn a_very_large_buffer_goes_at_once_and_a_large_one_with_the_next_small_line() {
     decoder.push(b"\n");
     assert!(decoder.next_line().is_some());
     assert_eq!(decoder.heap_bytes(), kept);
+}
+
+/// Otherwise up to a quarter of it would move when the end of the buffer is reached.
+#[test]
+fn a_long_line_starts_at_the_front_of_a_large_buffer() {
+    let mut decoder = LineDecoder::new(LineLimits::default());
+    let line = vec![b'x'; 1_000_000];
+    for _ in 0..3 {
+        decoder.push(&line);
+        decoder.push(b"\nstart");
+        assert_eq!(decoder.next_line(), Some(Line::Text(&line)));
+        assert_eq!(decoder.next_line(), None);
+        decoder.spare();
+        assert_eq!((decoder.start, decoder.scanned, decoder.end), (0, 5, 5));
+        decoder.push(b"\n");
+        assert_eq!(decoder.next_line(), Some(Line::Text(b"start")));
+    }
 }
 
 #[test]
