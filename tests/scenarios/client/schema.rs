@@ -51,7 +51,7 @@ async fn output_that_does_not_fit_fails_the_call_and_is_handed_over() {
     list(&client, &mut peer, json!([tool("sum", &sum_schema())])).await;
     call(&client, &mut peer, "sum", content(json!({ "sum": 5 }))).await.unwrap();
     let error = call(&client, &mut peer, "sum", content(json!({ "sum": "5" }))).await.unwrap_err();
-    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::PeerMisbehaved, false));
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::PeerMisbehaved, true));
     let output = error.output_error().unwrap();
     assert_eq!(output.tool, "sum");
     assert_eq!(output.result.parse::<Value>().unwrap()["structuredContent"]["sum"], "5");

@@ -179,3 +179,53 @@ fn a_server_whose_runtime_ended_in_a_wait_is_given_up_for_that() {
     assert_eq!(given_up(&host), Some(GiveUpReason::RuntimeEnded));
     assert_eq!(numbers(&host), ("failed", 1, 0, 1));
 }
+
+/// Whoever would rather wait than fail starts nothing and closes nothing by that.
+#[tokio::test(start_paused = true)]
+async fn a_caller_waits_for_the_connection_that_the_host_makes_again() {
+    let host = host_with(policy(2));
+    let (client, mut plug, peer) = connected(&host, "srv").await;
+    assert!(!host.connected("srv", SECOND).await.unwrap().is_closed());
+    drop(peer);
+    while !client.is_closed() {
+        tokio::task::yield_now().await;
+    }
+
+    let early = host.connected("srv", SECOND).await.unwrap_err();
+    assert!(early.server_status().unwrap().next_attempt.is_some(), "{early}");
+    let (one, other, _peer) =
+        tokio::join!(host.connected("srv", 60 * SECOND), host.connected("srv", 60 * SECOND), plug.ready(),);
+    assert!(!one.unwrap().is_closed() && !other.unwrap().is_closed());
+    assert_eq!(numbers(&host), ("connected", 2, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_connection_that_is_not_going_to_be() {
+    let host = host_with(policy(1));
+    let check = async |name: &str, expected: (&str, Option<ServerState>)| {
+        let begun = Instant::now();
+        let error = host.connected(name, 60 * SECOND).await.unwrap_err();
+        assert_eq!((error.kind().as_str(), error.server_status().map(|status| status.state)), expected);
+        assert!(begun.elapsed() < SECOND, "{error}");
+    };
+    check("srv", ("misuse", None)).await;
+    let (_client, _plug, peer) = connected(&host, "srv").await;
+    drop(peer);
+    host.disconnect("srv").await.unwrap();
+    check("srv", ("closed", Some(ServerState::Disconnected))).await;
+    let missing = Connector::new(|| async { Ok(StdioServer::new("/no/such/program")) });
+    host.connect("missing", missing).await.unwrap_err();
+    check("missing", ("closed", Some(ServerState::Failed))).await;
+
+    // One that waits already is told too.
+    let (connector, _plug) = plug();
+    let (attempt, (), ()) = tokio::join!(
+        host.connect("slow", connector),
+        check("slow", ("closed", Some(ServerState::Disconnected))),
+        async {
+            tokio::time::sleep(SECOND / 2).await;
+            host.disconnect("slow").await.ok();
+        }
+    );
+    attempt.unwrap_err();
+}

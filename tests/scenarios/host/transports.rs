@@ -49,7 +49,10 @@ async fn servers_of_a_configuration_are_started_one_by_one() {
         assert_eq!(outcome.is_ok(), !entry.name().starts_with("absent"), "{outcome:?}");
         if entry.name() == "absent in one" {
             let shown = outcome.unwrap_err().to_string();
-            assert!(shown.contains("arguments go into `args`") && !shown.contains("secret"), "{shown}");
+            assert!(
+                shown.contains("they go into `args`, one by one") && !shown.contains("secret"),
+                "{shown}"
+            );
         }
     }
     assert_eq!(state(&host, "absent"), ("failed", Some("transport")));

@@ -154,6 +154,15 @@ impl Cause {
         }
     }
 
+    /// The error because of which a server of a host is not connected.
+    pub(super) fn before(&self) -> Option<&super::Error> {
+        match self {
+            #[cfg(feature = "host")]
+            Self::NotConnected(why) => why.last_error(),
+            _ => None,
+        }
+    }
+
     /// One level is said by `Display`; what stands behind it is the source.
     pub(super) fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         use std::error::Error as _;

@@ -1,5 +1,7 @@
 //! What kinds of failure there are.
 
+use std::fmt;
+
 /// What kind of failure an [`Error`](crate::Error) is. [The crate's documentation](crate#errors) says what to do about each.
 /// The errors of the transport have [kinds of their own](crate::transport::ErrorKind), which are finer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,5 +56,12 @@ impl ErrorKind {
             Self::Unauthorized => "unauthorized",
             Self::UnsupportedVersion => "unsupported_version",
         }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    /// As [`as_str`](Self::as_str).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }

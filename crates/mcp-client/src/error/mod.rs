@@ -142,21 +142,28 @@ impl Error {
         }
     }
 
-    /// Whether the server may have carried out the request although no answer arrived. Repeating such a call is safe only if
-    /// it is idempotent.
+    /// Whether the server may have carried out the request although there is no result: no answer arrived, or one that cannot be used.
+    /// Repeating such a call is safe only if it is idempotent. The [`report`](Self::report) says it too.
     pub fn outcome_unknown(&self) -> bool {
         self.inner.outcome_unknown
     }
 
-    /// The exit status of the server process, if it exited.
+    /// The exit status of the server process, if it exited; of a server of a host that is not connected that of the last process.
     pub fn exit(&self) -> Option<ProcessExit> {
-        self.transport().and_then(mcp_transport::Error::exit)
+        let own = self.transport().and_then(mcp_transport::Error::exit);
+        own.or_else(|| self.inner.cause.before().and_then(Self::exit))
     }
 
     /// The end of the server's standard error, as much as [`StderrLimits`](crate::transport::stdio::StderrLimits) keeps: if
-    /// the process exited, and whenever connecting to it failed, even if this client then ended it. `None` where nothing was
+    /// the process exited, and whenever connecting to it failed, even if this client then ended it; of a server of a host that is not
+    /// connected that of the last process. `None` where nothing was
     /// written. Untrusted. It may hold what the server should have kept secret.
     pub fn stderr_tail(&self) -> Option<&str> {
+        self.own_stderr_tail().or_else(|| self.inner.cause.before().and_then(Self::stderr_tail))
+    }
+
+    /// What of it stands in the message of this error, and not in that of a cause.
+    fn own_stderr_tail(&self) -> Option<&str> {
         let own = self.inner.stderr_tail.as_deref();
         own.or_else(|| self.transport().and_then(mcp_transport::Error::stderr_tail))
     }
@@ -248,7 +255,7 @@ impl Error {
 
     /// What the program wrote with which connecting failed, where the error does not have it yet.
     pub(crate) fn with_stderr_tail(mut self, tail: Option<&str>) -> Self {
-        if self.stderr_tail().is_none() {
+        if self.own_stderr_tail().is_none() {
             self.inner.stderr_tail = tail.filter(|tail| !tail.is_empty()).map(Arc::from);
         }
         self
@@ -364,7 +371,7 @@ impl Error {
     #[cfg(feature = "schema")]
     pub(crate) fn output(error: OutputError) -> Self {
         // The server did answer, so the call was carried out.
-        Self::new(Cause::Output(Box::new(error)), false)
+        Self::new(Cause::Output(Box::new(error)), true)
     }
 
     pub(crate) fn bad_key(error: InvalidKey) -> Self {
@@ -382,7 +389,7 @@ impl Error {
 
     pub(crate) fn unreadable_result(method: &str, source: mcp_jsonrpc::ParseError) -> Self {
         // The server did answer, so the call was carried out; only what it said cannot be read.
-        Self::new(Cause::Result { method: method.to_owned(), source }, false)
+        Self::new(Cause::Result { method: method.to_owned(), source }, true)
     }
 }
 
@@ -495,7 +502,7 @@ impl Error {
             let noise = Untrusted::last(noise.trim_end(), MAX_SHOWN_TAIL).quoted();
             write!(f, "; the server printed to standard output, where only messages belong: {noise}")?;
         }
-        if let Some(tail) = self.stderr_tail().map(str::trim_end).filter(|tail| !tail.is_empty()) {
+        if let Some(tail) = self.own_stderr_tail().map(str::trim_end).filter(|tail| !tail.is_empty()) {
             let tail = Untrusted::last(tail, MAX_SHOWN_TAIL).quoted();
             write!(f, "; the server's standard error ends with: {tail}")?;
         }
@@ -518,8 +525,7 @@ impl fmt::Display for Unplaced<'_> {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unknown = if self.inner.outcome_unknown { ", outcome unknown" } else { "" };
-        write!(f, "{} [{}{unknown}]", self.report(), self.kind().as_str())
+        write!(f, "{} [{}]", self.report(), self.kind())
     }
 }
 

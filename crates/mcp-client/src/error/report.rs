@@ -32,7 +32,8 @@ const MAX_SHOWN_OBJECT: usize = 200;
 /// ```
 ///
 /// Control characters of all errors are escaped, also of those that are not of this library. At most 16 causes are shown, and 16 KiB of each.
-/// A cause that the error before it has shown already is left out.
+/// A cause that the error before it has shown already is left out. The report of an [`Error`] ends with `; outcome unknown` where the server
+/// may have carried out the call ([`Error::outcome_unknown`]).
 #[derive(Clone, Copy)]
 pub struct ErrorReport<'a> {
     error: &'a (dyn StdError + 'static),
@@ -42,6 +43,12 @@ impl<'a> ErrorReport<'a> {
     /// The report of this error. Of a boxed error `&*error` is given.
     pub const fn new(error: &'a (dyn StdError + 'static)) -> Self {
         Self { error }
+    }
+
+    /// What matters to whoever reads of it and thinks of doing it again.
+    fn fmt_outcome(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_unknown = self.error.downcast_ref::<Error>().is_some_and(Error::outcome_unknown);
+        f.write_str(if is_unknown { "; outcome unknown" } else { "" })
     }
 }
 
@@ -53,7 +60,8 @@ impl fmt::Display for ErrorReport<'_> {
         let mut left = MAX_CAUSES;
         while let Some(cause) = next {
             if left == 0 {
-                return f.write_str("; …");
+                f.write_str("; …")?;
+                break;
             }
             left -= 1;
             let text = said(cause, self.error);
@@ -63,7 +71,7 @@ impl fmt::Display for ErrorReport<'_> {
             }
             next = cause.source();
         }
-        Ok(())
+        self.fmt_outcome(f)
     }
 }
 

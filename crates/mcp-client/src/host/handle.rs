@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mcp_model::methods::TOOLS_CALL;
 use mcp_model::{CallToolResult, LoggingLevel, Root, SubscriptionFilter};
@@ -94,6 +95,17 @@ pub struct ServerStatus {
     /// [`ReconnectPolicy::max_attempts`](super::ReconnectPolicy::max_attempts). Reset by an attempt of the application, and when a
     /// [stable](super::ReconnectPolicy::stable_after) connection ends.
     pub consecutive_attempts: u32,
+}
+
+impl ServerStatus {
+    /// Whether there may be a connection without the application doing anything for it.
+    fn is_on_its_way(&self) -> bool {
+        match self.state {
+            ServerState::Closing | ServerState::Connected | ServerState::Connecting => true,
+            ServerState::Disconnected => false,
+            ServerState::Failed => self.next_attempt.is_some(),
+        }
+    }
 }
 
 impl Host {
@@ -291,6 +303,33 @@ impl Host {
     /// [`Error::server_status`] has all of it.
     pub fn client(&self, name: &str) -> Result<Client, Error> {
         self.registry.client(name)
+    }
+
+    /// Waits until the server is connected, and returns the connection: [`client`](Self::client) for a caller that would rather wait than
+    /// fail while the host connects again. It makes no attempt of its own and closes nothing, so any number of callers may wait. Cancel
+    /// safe.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`client`](Self::client): at once if no connection is to be expected, as the server is unknown, was disconnected by the
+    /// application, or has failed and is not tried again; else after `limit`.
+    pub async fn connected(&self, name: &str, limit: Duration) -> Result<Client, Error> {
+        // Before the first look: what changes in between must be told.
+        let mut events = self.events();
+        let mut limit = pin!(tokio::time::sleep(limit));
+        loop {
+            let error = match self.client(name) {
+                Ok(client) if !client.is_closed() => return Ok(client),
+                // The host is about to hear of it.
+                Ok(client) => client.driver().closed_error(false),
+                Err(error) if error.server_status().is_some_and(ServerStatus::is_on_its_way) => error,
+                Err(error) => return Err(error),
+            };
+            tokio::select! {
+                event = events.next() => if event.is_none() { return Err(error) },
+                () = &mut limit => return Err(error),
+            }
+        }
     }
 
     /// The status of a server.
