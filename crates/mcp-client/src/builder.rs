@@ -428,7 +428,9 @@ impl ClientBuilder {
                 client.finish_connecting(begun).await.map_err(|again| again.after(error))
             }
             // What the server said to the newer transport says more than that it has not the older one either.
-            Ok(Ok(None) | Err(_)) | Err(_) => Err(error.with_endpoint_hint()),
+            Ok(Ok(None)) => Err(error.with_endpoint_hint()),
+            // Something is there, and it is not for the path of the URL that it was of no use.
+            Ok(Err(_)) | Err(_) => Err(error),
         }
     }
 

@@ -32,8 +32,8 @@ impl Identity {
     pub(crate) fn new(description: String, name: Option<Arc<str>>) -> Self {
         let server = match name {
             Some(name) => Some(ServerLabel::Name(name)),
-            // Nothing tells byte streams apart, and of a path in quotes nothing is shown.
-            None if description == BYTE_STREAM || description.starts_with('"') => None,
+            // Nothing tells byte streams apart.
+            None if description == BYTE_STREAM => None,
             None => Some(ServerLabel::Endpoint(Arc::from(label(&description)))),
         };
         Self { description, server }
@@ -74,7 +74,17 @@ impl Identity {
         record.is_empty()
             || record == self.description
             || record == self.recorded()
-            || (self.name().is_some() && record == self.unnamed())
+            || self.has_digest_of(record)
+    }
+
+    /// Whether the record is of a server without a name, and of this description: what is shown before the digest may be more or less
+    /// in another version.
+    fn has_digest_of(&self, record: &str) -> bool {
+        let ours = || Digest::of(&self.description).to_string();
+        match record.rsplit_once(' ') {
+            Some((_, digest)) if self.description != BYTE_STREAM => digest == ours(),
+            _ => record == self.unnamed(),
+        }
     }
 
     /// What is said of a record that is of another server: both, as far as they may be shown.
@@ -82,7 +92,7 @@ impl Identity {
         let ours = self.recorded();
         let [theirs, ours] = [record, &ours].map(Recorded);
         let told = "(each is known by `ClientBuilder::server_name`)";
-        Error::misuse_because(format!("{what} another server, \"{theirs}\"; this one is \"{ours}\" {told}"))
+        Error::misuse_because(format!("{what} another server, {theirs}; this one is {ours} {told}"))
     }
 
     fn name(&self) -> Option<&str> {
@@ -96,18 +106,19 @@ struct Recorded<'a>(&'a str);
 
 impl Display for Recorded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |f: &mut fmt::Formatter<'_>, name: &str| Untrusted::new(name, MAX_NAME_BYTES).fmt(f);
+        let show = |f: &mut fmt::Formatter<'_>, name: &str, end: &str| {
+            Untrusted::new(&format!("{name}{end}"), MAX_NAME_BYTES).quoted().fmt(f)
+        };
         let Self(record) = *self;
         if let Some((name, digest)) = record.rsplit_once(" sha256:")
             && let Some((shown, rest)) = digest.split_at_checked(SHOWN_DIGITS)
             && !digest.contains(|c: char| !c.is_ascii_hexdigit())
         {
-            show(f, label(name))?;
-            return write!(f, " sha256:{shown}{}", if rest.is_empty() { "" } else { "…" });
+            let end = if rest.is_empty() { "" } else { "…" };
+            return show(f, label(name), &format!(" sha256:{shown}{end}"));
         }
         let shown = if record == BYTE_STREAM { record } else { label(record) };
-        show(f, shown)?;
-        f.write_str(if shown.len() < record.len() { " …" } else { "" })
+        show(f, shown, if shown.len() < record.len() { " …" } else { "" })
     }
 }
 
@@ -180,6 +191,8 @@ mod tests {
             (ours.to_owned(), true, true),
             (plain.recorded(), true, true),
             (named.recorded(), false, true),
+            // What an older version showed of the same server.
+            (plain.recorded().replace("npx", "npx server"), true, true),
             (other.to_owned(), false, false),
             (identity(other, None).recorded(), false, false),
             (identity(ours, Some("mail")).recorded(), false, false),
@@ -228,7 +241,8 @@ mod tests {
         let endpoint = |shown: &str| Some(ServerLabel::Endpoint(Arc::from(shown)));
         check("npx server --token=secret", None, endpoint("npx"));
         check("https://example.com/t/secret", None, endpoint("https://example.com"));
-        check("\"my server\" --token secret", None, None);
+        check("\"my server\" --token secret", None, endpoint("a program"));
+        check("npx server postgresql://user:secret@localhost/db", None, endpoint("npx"));
         check(BYTE_STREAM, None, None);
         for description in ["npx server --token=secret", BYTE_STREAM] {
             check(description, Some("files"), Some(ServerLabel::Name(Arc::from("files"))));
@@ -245,5 +259,27 @@ mod tests {
         for (bytes, is_good) in [(255, true), (256, true), (257, false)] {
             assert_eq!(check_name(&"n".repeat(bytes)).is_ok(), is_good, "{bytes}");
         }
+    }
+
+    /// auth:SEC-15
+    #[test]
+    fn a_record_of_another_server_cannot_pose_as_words_of_this_library() {
+        let posing = r#"x"; this one is "npx sha256:aaaaaaaa"; all is well ("#;
+        let error = identity("npx server", None).is_not_of("it is of", posing).to_string();
+        assert!(
+            error.starts_with(r#"it is of another server, "x\"; …"; this one is "npx sha256:"#),
+            "{error}"
+        );
+    }
+
+    /// auth:SEC-15
+    #[test]
+    fn the_method_of_a_result_that_cannot_be_read_is_cut_and_escaped() {
+        let raw =
+            mcp_jsonrpc::RawJson::from(serde_json::value::RawValue::from_string("5".to_owned()).unwrap());
+        let source = raw.as_raw_ref().members([]).map(|[]| ()).unwrap_err();
+        let method = format!("a\nb\u{1b}[2J{}", "y".repeat(5000));
+        let shown = Error::unreadable_result(&method, source).to_string();
+        assert!(shown.contains(r#"result of "a\nb\u{1b}[2Jyyy"#) && shown.len() < 300, "{shown}");
     }
 }

@@ -15,6 +15,19 @@ use crate::tasks::TaskError;
 /// How much of a key that a server chose an error shows, in bytes.
 pub(crate) const MAX_SHOWN_KEY: usize = 64;
 
+/// How much of a method that an application chose, in bytes.
+const MAX_SHOWN_METHOD: usize = 128;
+
+/// How much of the protocol revisions that a server names, in bytes: they are escaped and cut before, so that this is all of them.
+const MAX_SHOWN_VERSIONS: usize = 1024;
+
+/// Revisions that a server names, or what is known of them: in quotes where they could be taken for other words of a message.
+fn revisions(text: &str) -> Untrusted<'_> {
+    let shown = Untrusted::new(text, MAX_SHOWN_VERSIONS);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-., ".contains(&byte);
+    if text.bytes().all(is_plain) { shown } else { shown.quoted() }
+}
+
 /// How a call ended when it did not end with a result.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -152,7 +165,7 @@ impl fmt::Display for CallError {
                 f,
                 "the server no longer speaks {}, in which this connection began, but {}: connect again",
                 was.as_str(),
-                versions_shown(error)
+                revisions(&versions_shown(error))
             ),
             Self::InputRefused(_) => f.write_str("the input that the server needs was not given"),
             Self::Suspended(_) => f.write_str("the call waits for input"),
@@ -176,9 +189,13 @@ impl fmt::Display for CallError {
             }
             Self::Unsendable { .. } => f.write_str("the next request of the call cannot be sent"),
             Self::UnsupportedVersion { server, client, pinned } => {
-                let server = if server.is_empty() { "none that it names" } else { server };
+                f.write_str("the server speaks protocol revision ")?;
+                match server.as_str() {
+                    "" => f.write_str("none that it names")?,
+                    server => revisions(server).fmt(f)?,
+                }
                 let speaks = if *pinned { "is pinned to" } else { "speaks" };
-                write!(f, "the server speaks protocol revision {server}; this client {speaks} {client}")
+                write!(f, "; this client {speaks} {client}")
             }
         }
     }
@@ -288,13 +305,17 @@ impl fmt::Display for Misuse {
             Self::NotDeclaredByServer { method, feature } => {
                 write!(
                     f,
-                    "{method} needs the server capability {feature:?}, which the server did not declare"
+                    "{} needs the server capability {feature:?}, which the server did not declare",
+                    Untrusted::new(method, MAX_SHOWN_METHOD)
                 )
             }
             Self::NotInRevision { method, version } => {
+                let method = Untrusted::new(method, MAX_SHOWN_METHOD);
                 write!(f, "protocol revision {} has no method {method}", version.as_str())
             }
-            Self::Reserved { method } => write!(f, "{method} is sent by the connection itself"),
+            Self::Reserved { method } => {
+                write!(f, "{} is sent by the connection itself", Untrusted::new(method, MAX_SHOWN_METHOD))
+            }
             Self::Started => f.write_str("the connection was started before"),
             Self::StaleRequest => f.write_str("the request of the server is no longer open"),
             Self::UnsendableArgument { reason } => f.write_str(reason),
@@ -306,7 +327,11 @@ impl fmt::Display for Misuse {
                 write!(f, "the client did not declare the capability {capability}")
             }
             Self::UnfitAnswer { key, reason } => {
-                write!(f, "the answer to {} cannot be sent: {reason}", Untrusted::new(key, MAX_SHOWN_KEY))
+                write!(
+                    f,
+                    "the answer to {} cannot be sent: {reason}",
+                    Untrusted::new(key, MAX_SHOWN_KEY).quoted()
+                )
             }
             Self::Unserializable => f.write_str("the value does not serialise to JSON"),
             Self::WrongAnswer => {

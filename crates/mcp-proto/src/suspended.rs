@@ -130,7 +130,7 @@ impl fmt::Display for UnreadableQuestion {
         write!(
             f,
             "the question {} is not readable: {}",
-            Untrusted::new(&self.key, MAX_SHOWN_KEY),
+            Untrusted::new(&self.key, MAX_SHOWN_KEY).quoted(),
             self.reason
         )
     }

@@ -126,3 +126,20 @@ fn a_refused_command_says_what_the_caller_did_wrong() {
     let undeclared = Misuse::NotDeclaredByServer { method: method(), feature: ServerFeature::Tools };
     assert!(undeclared.to_string().contains("tools/call"), "{undeclared}");
 }
+
+/// auth:SEC-15
+#[test]
+fn a_revision_that_a_server_names_cannot_pose_as_words_of_this_library() {
+    for (named, shown) in [
+        ("2027-01-01", "2027-01-01;"),
+        ("9; this client speaks it; cause: all is well", "\"9; this client speaks it; cause: all is well\";"),
+        ("x\"", "\"x\\\"\";"),
+    ] {
+        let (server, client) = (named.to_owned(), "2025-11-25".to_owned());
+        let error = CallError::UnsupportedVersion { server, client, pinned: false }.to_string();
+        assert!(
+            error.starts_with(&format!("the server speaks protocol revision {shown} this client")),
+            "{error}"
+        );
+    }
+}

@@ -134,7 +134,7 @@ async fn the_error_of_a_call_says_which_one_it_was() {
     let tool = client.call_tool("read\u{1b}", json!({}));
     check(&refused(tool, &mut peer).await, "tools/call", Some("read\u{1b}"), "tool \"read\\u{1b}\"");
     let raw = client.request_raw("acme/do\n", ());
-    check(&refused(raw, &mut peer).await, "acme/do\n", None, "acme/do\\n");
+    check(&refused(raw, &mut peer).await, "acme/do\n", None, "\"acme/do\\n\"");
     let answers = [("q".to_owned(), Answer::Elicit(ElicitResult::accept(Map::new())))];
     let resumed = client.resume::<CallToolResult>(put_away(asking()).await, answers);
     check(&refused(resumed, &mut peer).await, "tools/call", Some("t"), "tool \"t\"");

@@ -229,3 +229,15 @@ async fn a_server_that_comes_back_without_any_tools_has_no_departed_ones() {
     client.unwrap();
     until(&mut tools, "").await;
 }
+
+/// A connector that the application gives anew may be that of another server.
+#[tokio::test(start_paused = true)]
+async fn another_connector_under_the_name_has_nothing_of_the_tools_before() {
+    let host = host();
+    let (_plug, mut tools) = gone(&host, "a").await;
+    host.disconnect("a").await.unwrap();
+    until(&mut tools, "a__x@1 a__y@1").await;
+    let (_other, mut other) = connected(&host, "a").await;
+    let _list = other.expect("tools/list").await;
+    until(&mut tools, "").await;
+}

@@ -24,6 +24,7 @@ use tracing::{Instrument, Span, debug, debug_span};
 
 use super::{Driver, now};
 use crate::error::Error;
+use crate::identity::BYTE_STREAM;
 
 /// Methods are the application's own, but the name of one may come from elsewhere all the same.
 const MAX_METHOD_BYTES: usize = 128;
@@ -111,19 +112,33 @@ const fn era(facts: &ServerFacts) -> &'static str {
     }
 }
 
-/// Scheme and host of a URL, or the program of a command line: what may be shown of what the application connected to.
+/// Scheme and host of a URL, or the program of a command line: what may be shown of what the application connected to. Of a program no
+/// more than its first word, as whole command lines are given as programs, and not the value of a variable that is set there.
 pub(crate) fn label(server: &str) -> &str {
-    let end = match server.split_once("://") {
-        Some((scheme, rest)) => scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()),
-        None if server.starts_with('"') => return "a program",
-        None => server.find(' ').unwrap_or(server.len()),
+    if server == BYTE_STREAM {
+        return server;
+    }
+    // Arguments may be URLs too, so that a URL is what begins as one.
+    let word = server.split(' ').next().unwrap_or_default();
+    if let Some((scheme, rest)) = word.split_once("://") {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let is_bare = !authority.contains('@') && !scheme.contains(['"', '=']);
+        return word.get(..scheme.len() + 3 + authority.len()).filter(|_| is_bare).unwrap_or("a server");
+    }
+    let word = match word.strip_prefix('"') {
+        // One with a space in it is cut there, and has no other quote.
+        Some(quoted) => match quoted.strip_suffix('"') {
+            Some(whole) => whole,
+            None => return "a program",
+        },
+        None => word,
     };
-    server.get(..end).unwrap_or("a server")
+    word.find('=').and_then(|end| word.get(..=end)).unwrap_or(word)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::label;
+    use super::{BYTE_STREAM, label};
 
     #[test]
     fn a_label_names_the_server_and_nothing_that_it_was_given() {
@@ -133,6 +148,15 @@ mod tests {
         check("npx -y server --token=secret", "npx");
         check("/usr/bin/server", "/usr/bin/server");
         check("\"my server\" --token secret", "a program");
+        check(r#""C:\\tools\\server.exe" --token secret"#, r"C:\\tools\\server.exe");
+        check("npx -y server postgresql://user:secret@localhost/db", "npx");
+        check("npx mcp-remote --token=secret https://example.com/mcp", "npx");
+        check("\"npx remote --token=secret https://example.com/mcp\"", "a program");
+        check("TOKEN=secret npx server", "TOKEN=");
+        check("TOKEN=https://secret.example", "a server");
+        check("https://user:secret@example.com/mcp", "a server");
+        check("https://example.com?token=secret", "https://example.com");
+        check(BYTE_STREAM, BYTE_STREAM);
         check("", "");
     }
 }

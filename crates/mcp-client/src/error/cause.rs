@@ -10,6 +10,7 @@ use mcp_transport::{ErrorKind as TransportKind, Untrusted};
 
 use super::kind::ErrorKind;
 use super::limit::{Limit, as_u64};
+use super::place::shown_method;
 use crate::close_reason::CloseReason;
 #[cfg(feature = "host")]
 use crate::host::NotConnected;
@@ -221,6 +222,7 @@ impl fmt::Display for Cause {
             #[cfg(feature = "host")]
             Self::NotConnected(why) => why.fmt(f),
             Self::Result { method, .. } => {
+                let method = shown_method(method);
                 write!(f, "the result of {method} does not match the schema of the protocol")
             }
             Self::SessionLost => write!(f, "the connection is closed: {}", CloseReason::SessionLost),

@@ -427,6 +427,10 @@ impl Error {
     }
 }
 
+/// An error of the application's own code.
+#[cfg(feature = "host")]
+type Boxed = Box<dyn std::error::Error + Send + Sync>;
+
 /// What only a host says.
 #[cfg(feature = "host")]
 impl Error {
@@ -456,9 +460,16 @@ impl Error {
     }
 
     /// What the application's own code said instead of where the server is.
-    pub(crate) fn no_endpoint(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+    pub(crate) fn no_endpoint(error: Boxed) -> Self {
         match error.downcast::<Self>() {
-            Ok(error) => *error,
+            // One of a client that has a name is about that server, and not about the one that the connector is of.
+            Ok(error) if error.server_name().is_some() => {
+                Self::new(Cause::Connector(Arc::from(error as Boxed)), false)
+            }
+            Ok(mut error) => {
+                error.inner.place = Place::default();
+                *error
+            }
             Err(error) => Self::new(Cause::Connector(Arc::from(error)), false),
         }
     }

@@ -55,12 +55,24 @@ impl Place {
         let is_said = |server: &ServerLabel| match server {
             ServerLabel::Name(_) => false,
             ServerLabel::Endpoint(endpoint) => {
-                let (_, bare) = endpoint.split_once("://").unwrap_or(("", endpoint));
-                cause.unreached().is_some_and(|text| text.contains(bare))
+                // As the transport says it: a program in quotes, a host with its port.
+                let said = match endpoint.split_once("://") {
+                    Some((_, authority)) if authority.contains(':') => authority.to_owned(),
+                    Some((_, host)) => format!("{host}:"),
+                    None => format!("\"{endpoint}\""),
+                };
+                cause.unreached().is_some_and(|text| text.contains(&said))
             }
         };
         Self { server: self.server.clone().filter(|server| !is_said(server)), called: self.called.clone() }
     }
+}
+
+/// A method: in quotes where it is not written like one of the specification, as those of an application may be anything.
+pub(super) fn shown_method(method: &str) -> Untrusted<'_> {
+    let shown = Untrusted::new(method, MAX_SHOWN_NAME);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.$".contains(&byte);
+    if method.bytes().all(is_plain) { shown } else { shown.quoted() }
 }
 
 impl fmt::Display for Place {
@@ -68,8 +80,7 @@ impl fmt::Display for Place {
         let quoted = |text| Untrusted::new(text, MAX_SHOWN_NAME).quoted();
         match &self.called {
             Some(Called { tool: Some(tool), .. }) => write!(f, "tool {}", quoted(tool))?,
-            // A method of the application's own may be called anything.
-            Some(Called { method, .. }) => Untrusted::new(method, MAX_SHOWN_NAME).fmt(f)?,
+            Some(Called { method, .. }) => shown_method(method).fmt(f)?,
             None => {}
         }
         let Some(ServerLabel::Name(server) | ServerLabel::Endpoint(server)) = &self.server else {
@@ -104,7 +115,7 @@ mod tests {
         check(Some("tools/call"), Some("read"), None, "tool \"read\"");
         check(Some("tools/list"), None, Some("files"), "tools/list of server \"files\"");
         check(Some("ping"), None, None, "ping");
-        check(Some("a\nb"), None, Some("\"; all is well"), "a\\nb of server \"\\\"; all is well\"");
+        check(Some("a\nb"), None, Some("\"; all is well"), "\"a\\nb\" of server \"\\\"; all is well\"");
         assert!(!Place::default().is_known());
     }
 
@@ -120,7 +131,23 @@ mod tests {
         // What the server says may be anything.
         let object = mcp_jsonrpc::ErrorObject::new(mcp_jsonrpc::ErrorCode::new(1), "program \"/no/such\"");
         check(ServerLabel::Endpoint, &Cause::Call(mcp_proto::CallError::Rpc(object)), "server \"/no/such\"");
+        let place = Place { server: Some(ServerLabel::Endpoint(Arc::from("http://program"))), called: None };
+        assert_eq!(place.beside(&unreached).to_string(), "server \"http://program\"");
         // A name is the application's own word.
         check(ServerLabel::Name, &unreached, "server \"/no/such\"");
+    }
+
+    /// A connector that asks another server where this one is.
+    #[cfg(feature = "host")]
+    #[test]
+    fn the_error_of_a_client_within_a_connector_is_a_cause_and_names_no_server_of_the_host() {
+        use super::super::Error;
+
+        let vault = ServerLabel::Name(Arc::from("vault"));
+        let inner = Error::timed_out(std::time::Duration::from_secs(2)).at(Some(&vault));
+        let error = Error::no_endpoint(Box::new(inner)).at(Some(&ServerLabel::Name(Arc::from("files"))));
+        assert_eq!(error.server_name(), Some("files"));
+        let shown = "server \"files\": the connector of the application failed; cause: server \"vault\": no answer within 2s";
+        assert_eq!(error.report().to_string(), shown);
     }
 }

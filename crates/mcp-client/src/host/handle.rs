@@ -129,6 +129,9 @@ impl Host {
     /// [`Connecting`](ServerState::Connecting). A setting that the server refuses does not prevent the connection; it is
     /// reported as [`NotRestored`](super::HostEvent::NotRestored).
     ///
+    /// The connector may be that of another server than before, so nothing of the last connection is kept but the settings:
+    /// tools that it listed are [departed](super::ToolTable::departed) no longer. [`reconnect`](Self::reconnect) is for the same server.
+    ///
     /// Each call waits for its own server only; to connect to several servers at the same time, call it concurrently.
     ///
     /// Must run inside a tokio runtime. If a server of this name is being closed, this waits for it, for
@@ -163,13 +166,14 @@ impl Host {
                 if !state.servers.contains_key(&name) && known >= limit {
                     return Err(Error::limit_exceeded("max_servers", limit));
                 }
+                let last = state.last_attempt();
                 let server = state.server(&name, &connector);
                 match &server.phase {
                     Phase::Closing(closing) => Err(Arc::clone(closing)),
                     Phase::Connected(_) => return Err(taken()),
                     Phase::Connecting { .. } => return Err(taken()),
                     Phase::Disconnected | Phase::Failed(_) => {
-                        let replaced = std::mem::replace(&mut server.connector, connector.clone());
+                        let replaced = server.replace(connector.clone(), last);
                         let begun = self.registry.begin(&mut state, &name);
                         let (waiting, phase) = begun.unzip();
                         _old = Some((replaced, phase));

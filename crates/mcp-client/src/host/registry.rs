@@ -123,7 +123,8 @@ impl Drop for Unlocked<'_> {
 
 /// One server.
 pub(super) struct Server {
-    /// The last attempt before it was added: what is of that one or an earlier one is of another server of this name, which was removed.
+    /// The last attempt before it was added or got another connector: what is of that one or an earlier one is of another server of this
+    /// name.
     added_after: Generation,
     pub(super) connector: Connector,
     pub(super) phase: Phase,
@@ -260,6 +261,14 @@ impl Server {
     }
 }
 
+impl Server {
+    /// It is what this connector connects to from now on: another server, as far as anybody knows. Gives back the old one.
+    pub(super) fn replace(&mut self, connector: Connector, last: Generation) -> Connector {
+        self.added_after = last;
+        std::mem::replace(&mut self.connector, connector)
+    }
+}
+
 impl State {
     pub(super) fn next_generation(&mut self) -> Generation {
         self.last_generation += 1;
@@ -268,8 +277,13 @@ impl State {
 
     /// The server of this name, which is added where there is none.
     pub(super) fn server(&mut self, name: &Arc<str>, connector: &Connector) -> &mut Server {
-        let last = Generation(self.last_generation);
+        let last = self.last_attempt();
         self.servers.entry(Arc::clone(name)).or_insert_with(|| Server::new(connector.clone(), last))
+    }
+
+    /// The newest attempt of all servers.
+    pub(super) fn last_attempt(&self) -> Generation {
+        Generation(self.last_generation)
     }
 
     /// Whether the server to which this attempt was made is there still, connected or not.

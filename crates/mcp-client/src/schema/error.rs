@@ -69,8 +69,11 @@ impl fmt::Display for SchemaError {
                 let Some(first) = violations.first() else {
                     return f.write_str("the value does not fit its schema");
                 };
-                let at = if first.pointer.is_empty() { "the value" } else { first.pointer.as_str() };
-                write!(f, "{}: {}", Untrusted::new(at, MAX_TEXT), first.message)?;
+                match first.pointer.as_str() {
+                    "" => f.write_str("the value")?,
+                    pointer => Untrusted::new(pointer, MAX_TEXT).quoted().fmt(f)?,
+                }
+                write!(f, ": {}", first.message)?;
                 match violations.len() - 1 {
                     0 if !more => Ok(()),
                     others => write!(f, " (and {others}{} more violations)", if *more { " or" } else { "" }),
@@ -132,5 +135,18 @@ impl std::error::Error for OutputError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         // It is said by `Display` already.
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// auth:SEC-15: the names of members are the server's own.
+    #[test]
+    fn the_place_of_a_violation_stands_in_quotes() {
+        let violation = Violation::new("/x: ok; the server's standard error ends with: \"y\"", "/type", "m");
+        let shown = SchemaError::Violated { violations: vec![violation], more: false }.to_string();
+        assert_eq!(shown, r#""/x: ok; the server's standard error ends with: \"y\"": m"#);
     }
 }

@@ -347,7 +347,7 @@ fn the_questions_of_a_suspended_call_are_typed() {
         suspended.requests.insert("x".to_owned(), raw(&foreign));
         let unreadable = suspended.questions().unwrap_err();
         assert_eq!(unreadable.key, "x");
-        assert!(unreadable.to_string().starts_with("the question x is not readable: "), "{unreadable}");
+        assert!(unreadable.to_string().starts_with("the question \"x\" is not readable: "), "{unreadable}");
     }
 }
 
@@ -387,7 +387,7 @@ fn a_suspended_call_goes_on_in_another_session() {
         assert_eq!(refused, Misuse::UnfitAnswer { key: key.to_owned(), reason: reason.to_owned() });
         assert_eq!(
             shown,
-            format!("the answer to {} cannot be sent: {reason}", key.replace('\u{1b}', "\\u{1b}"))
+            format!("the answer to \"{}\" cannot be sent: {reason}", key.replace('\u{1b}', "\\u{1b}"))
         );
         assert!(!shown.contains("no number"), "{shown}");
     }

@@ -74,7 +74,11 @@ pub(super) fn said_of(server: &StdioServer, what: &str) -> String {
     let folder = folder_of(server);
     let rest = name.strip_prefix(&*folder).unwrap_or(&name);
     let Some((word, _)) = rest.split_once(char::is_whitespace) else {
-        return format!("program {name:?} {what}");
+        // A line of a shell that was split begins with its variables.
+        return match rest.split_once('=') {
+            Some((variable, _)) => format!("program {:?} {what}", format!("{folder}{variable}=…")),
+            None => format!("program {name:?} {what}"),
+        };
     };
     let (shown, end) = word.split_once('=').map_or((word, " …"), |(variable, _)| (variable, "=…"));
     let shown = format!("{folder}{shown}{end}");
