@@ -83,8 +83,7 @@ pub struct OwnedEvent {
 }
 
 impl OwnedEvent {
-    /// Takes over a buffer that holds the data, and appends the rest. What is unused of it is given back if it is
-    /// much: an event may be kept for long.
+    /// Takes over a buffer that holds the data, and appends the rest.
     pub(crate) fn from_buffer(
         mut text: String,
         event_type: &str,
@@ -96,9 +95,6 @@ impl OwnedEvent {
         text.reserve_exact(event_type.len() + last_event_id.len());
         text.push_str(event_type);
         text.push_str(last_event_id);
-        if text.capacity() - text.len() > text.len() / 4 {
-            text.shrink_to_fit();
-        }
         Self { text, data_end, type_end, has_own_id }
     }
 
@@ -170,15 +166,5 @@ mod tests {
         assert_eq!((owned.text.as_str(), owned.text.capacity()), ("data of ittypecursor", 20));
         let owned = OwnedEvent::from_buffer("data".to_owned(), "type", "cursor", true);
         assert_eq!((owned.text.as_str(), owned.text.capacity()), ("datatypecursor", 14));
-    }
-
-    #[test]
-    fn an_owned_event_keeps_at_most_a_quarter_more_than_its_text() {
-        for (room, kept) in [(0, 100), (25, 125), (26, 100), (100, 100)] {
-            let mut data = String::with_capacity(100 + room);
-            data.push_str(&"x".repeat(90));
-            let owned = OwnedEvent::from_buffer(data, "type", "cursor", true);
-            assert_eq!((owned.text.len(), owned.text.capacity()), (100, kept), "room for {room} more");
-        }
     }
 }

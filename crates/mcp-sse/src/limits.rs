@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// The parser keeps nothing else: comments, unknown fields and `retry` lines are skipped while they arrive, and lines are not
 /// buffered, so there is no line limit. A parser takes at most `max_event_data_bytes`, four times `max_event_id_bytes`, twice
-/// `max_event_type_bytes` and 64 KiB of memory. While data is moved to a larger buffer, it exists twice.
+/// `max_event_type_bytes` and 64 KiB of memory.
 ///
 /// Sizes are those of the decoded text: an invalid byte counts as the three bytes of the U+FFFD that replaces it.
 ///
