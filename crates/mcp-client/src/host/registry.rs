@@ -259,9 +259,7 @@ impl Server {
             asking: Arc::default(),
         }
     }
-}
 
-impl Server {
     /// It is what this connector connects to from now on: another server, as far as anybody knows. Gives back the old one.
     pub(super) fn replace(&mut self, connector: Connector, last: Generation) -> Connector {
         self.added_after = last;

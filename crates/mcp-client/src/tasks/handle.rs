@@ -39,8 +39,9 @@ impl<T> Task<T> {
         let done = tokio::select! {
             biased;
             Ok(()) = running.news.changed() => None,
-            outcome = &mut running.ended => Some(outcome.unwrap_or_else(|_| Err(given_up())).map_err(|error| client.driver().here(error).of(&called))?),
+            outcome = &mut running.ended => Some(outcome.unwrap_or_else(|_| Err(given_up()))),
         };
+        let done = done.transpose().map_err(|error| client.driver().here(error).of(&called))?;
         running.news.borrow_and_update();
         Ok(Self { client, running, done, called, decode })
     }
