@@ -113,7 +113,7 @@ async fn a_result_that_is_an_array_is_no_result() {
             let request = peer.expect("tools/list").await;
             peer.answer(&request, result.clone()).await;
         });
-        assert_eq!(summary(outcome), ("peer_misbehaved", true), "{result}");
+        assert_eq!(summary(outcome), ("peer_misbehaved", false), "{result}");
     }
 }
 

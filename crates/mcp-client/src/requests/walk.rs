@@ -129,10 +129,10 @@ impl Walk {
         })
     }
 
-    /// The error, and that it is that of this list.
+    /// The error of a page that came, and that it is that of this list. Nobody asks whether a list was carried out.
     pub(super) fn here(&self, error: Error) -> Error {
         let called = Called { method: Cow::Borrowed(self.method), tool: None };
-        self.client.driver().here(error).of(&called)
+        self.client.driver().here(error).of(&called).or_outcome_known(true)
     }
 
     /// Tells of items that could not be read.
